@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Time, as the rest of BufScope sees it: one function pointer, nanoseconds
+ * since the Unix epoch, never going backwards. The program sets the pointer
+ * (bufscoped: the TSC, anchored once to the wall clock; replay: the capture);
+ * a test sets it to a variable that it steps. Nothing in lib/ calls it: there,
+ * time is an argument.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BS_NS_PER_US 1000ull
+#define BS_NS_PER_MS 1000000ull
+#define BS_NS_PER_S 1000000000ull
+
+/* Now, in ns since the Unix epoch. Set before the first lcore starts; any thread may call it. */
+extern uint64_t (*bs_clock_now_ns)(void);
+
+/* Ticks of a free-running counter turned into ns: ns = base_ns + (ticks - base_ticks) * mult >> shift. */
+struct bs_clock_scale {
+	uint64_t base_ticks;
+	uint64_t base_ns;
+	uint64_t mult;
+	uint32_t shift;
+};
+
+/*
+ * Scale for a counter of ticks_hz that reads base_ticks at base_ns.
+ * 0, or -EINVAL when ticks_hz is 0. The result is within 1 ns per 4 s of exact.
+ */
+int bs_clock_scale_init(
+	struct bs_clock_scale *scale, uint64_t ticks_hz, uint64_t base_ticks, uint64_t base_ns);
+
+static inline uint64_t
+bs_clock_scale_ns(const struct bs_clock_scale *scale, uint64_t ticks)
+{
+	unsigned __int128 delta = ticks - scale->base_ticks;
+
+	return scale->base_ns + (uint64_t)((delta * scale->mult) >> scale->shift);
+}
+
+/*
+ * How far a measured rate is from the expected one, in ppm (absolute value).
+ * delta_ticks of a counter said to run at ticks_hz passed in delta_ns of a reference clock.
+ */
+uint64_t bs_clock_error_ppm(uint64_t ticks_hz, uint64_t delta_ticks, uint64_t delta_ns);
+
+/*
+ * Durations as text: a decimal number (fraction allowed) and a unit ns, us, ms,
+ * s, m or h: "200us", "1.5ms". No sign, no spaces.
+ * 0, or -EINVAL (not of that form) or -ERANGE (does not fit 63 bits of ns).
+ */
+int bs_duration_parse(const char *text, uint64_t *out_ns);
+
+#define BS_DURATION_TEXT_BYTES 24
+
+/* "0 ns", "850 ns", "12.3 us", "4.56 ms", "1.20 s": three significant digits. Returns buf. */
+char *bs_duration_text(uint64_t ns, char buf[BS_DURATION_TEXT_BYTES]);

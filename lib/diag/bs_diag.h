@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Diagnosis: from records to verdicts. Learns what is normal, says which RPCs
+ * are anomalous and by what, which buffer and cause made each slow and how sure
+ * that is, leads symptoms back to origins, and gathers victims into incidents.
+ * Live it decides as records come; replay feeds all, then decides with the
+ * normal values of the whole capture. Same code. Time comes with the records.
+ *
+ * One thread per bs_diag. Memory is bounded by the config.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bs_record.h"
+
+struct bs_diag;
+
+/* Out: each is called from within feed, advance or judge. Any may be NULL. */
+struct bs_diag_output {
+	/* An RPC that is anomalous (or, in judge(), any). The view lives until the call returns. */
+	void (*verdict)(void *context, const struct bs_rec_verdict *verdict,
+		const struct bs_rpc_view *rpc);
+	/* A new or changed incident; its last call has open = 0. */
+	void (*incident)(void *context, const struct bs_rec_incident *incident);
+	/* RPCs of this service of at least latency_ns are wanted in full. */
+	void (*threshold)(void *context, const struct bs_rec_threshold *threshold);
+	void *context;
+};
+
+/* Shortest stretch of a cause that is evidence, ns. Order: DROP PAUSE CONGESTION CONTENTION DISORDER HANG. */
+struct bs_diag_config {
+	uint64_t detect_ns[6]; /* DROP: 0 */
+	double outlier_mads;   /* k of median + k MAD of log latency; 0: default 6 */
+	uint64_t settle_ns;    /* how long a verdict waits for evidence of others; 0: default 100 ms */
+	bool offline;          /* feed() only learns; judge() decides */
+	struct bs_diag_output output;
+};
+
+/* NULL with errno ENOMEM. */
+struct bs_diag *bs_diag_create(const struct bs_diag_config *config);
+void bs_diag_destroy(struct bs_diag *diag);
+
+/* SLO of a service (0: none), or of its operations whose label begins with `match`. 0 or -ENOSPC. */
+int bs_diag_slo(struct bs_diag *diag, unsigned service, const char *match, uint64_t slo_ns);
+
+/*
+ * Takes the next record of a stream, an RPC with its whole group (bytes: all of
+ * it). Records passed bs_record_next or are our own. 0, or -EBADMSG for a group
+ * that is not whole.
+ */
+int bs_diag_feed(struct bs_diag *diag, const struct bs_record *record, size_t bytes);
+
+/* Live: time has come to t_ns: settles what has waited long enough, closes quiet incidents. */
+void bs_diag_advance(struct bs_diag *diag, uint64_t t_ns);
+
+/* Offline, after all were fed: the verdict of one RPC, anomalous or not, into *verdict. */
+void bs_diag_judge(
+	struct bs_diag *diag, const struct bs_rpc_view *rpc, struct bs_rec_verdict *verdict);
+
+/* Offline, after the last judge(): closes the incidents (calls output.incident). */
+void bs_diag_finish(struct bs_diag *diag);
+
+/* Normal values of a service, for people. */
+struct bs_diag_service {
+	uint64_t rpcs;
+	uint64_t p50_ns, p99_ns;
+	uint64_t service_p50_ns;
+	bool concurrent; /* seen to answer a later RPC of another connection before an earlier one */
+	bool warm;
+	uint64_t anomalous;
+};
+/* false if nothing is known of it. */
+bool bs_diag_service(const struct bs_diag *diag, unsigned service, struct bs_diag_service *out);
+
+/* One line of advice for a cause in a buffer ("what to do next"). Never NULL. */
+const char *bs_diag_advice(const struct bs_blame *blame, unsigned detail);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One packet as BufScope sees it: where its headers are and what they say.
+ * parse() reads only the bytes it is given and never past them; what it does
+ * not understand it says, and the packet passes unchanged.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BS_ETHER_BYTES 14u
+#define BS_VLAN_BYTES 4u
+#define BS_VLAN_DEPTH_MAX 3u
+
+/* What parse() made of a frame; each frame gets exactly one. Text: telemetry key, help. */
+#define BS_PARSES(X)                                                                               \
+	X(OK, "tcp_udp", "TCP or UDP over IP, understood")                                         \
+	X(NOT_IP, "not_ip", "not IPv4 or IPv6 (ARP, LLDP, ...)")                                   \
+	X(OTHER_L4, "other_transport", "IP, but neither TCP nor UDP")                              \
+	X(ICMP, "icmp", "ICMP or ICMPv6")                                                          \
+	X(FRAGMENT, "fragment", "IP fragment that does not hold the transport header or the end")  \
+	X(OPAQUE_EXT, "ipv6_extension", "IPv6 extension header that cannot be walked")             \
+	X(RUNT, "runt", "shorter than its link header")                                            \
+	X(CUT, "cut_by_port", "frame shorter than the IP packet in it: raise the port's buffer or "\
+			      "switch off GSO/GRO/TSO at the sender")                              \
+	X(SNAPPED, "snapped", "headers missing because the capture kept too few bytes")            \
+	X(BAD_IP, "bad_ip", "IP header with an impossible length or version")                      \
+	X(BAD_L4, "bad_transport", "TCP or UDP header with an impossible length")
+
+#define BS_X_PARSE(name, key, help) BS_PARSE_##name,
+enum bs_parse { BS_PARSES(BS_X_PARSE) BS_PARSE_COUNT };
+
+const char *bs_parse_key(unsigned parse);
+const char *bs_parse_help(unsigned parse);
+
+#define BS_TCP_FIN 0x01u
+#define BS_TCP_SYN 0x02u
+#define BS_TCP_RST 0x04u
+#define BS_TCP_PSH 0x08u
+#define BS_TCP_ACK 0x10u
+#define BS_TCP_URG 0x20u
+
+#define BS_TCP_MAX_SACKS 4u
+
+/* TCP options that were present: bits of bs_packet.tcp_options. */
+#define BS_TCPOPT_TIMESTAMP 0x0001u
+#define BS_TCPOPT_WSCALE 0x0002u
+#define BS_TCPOPT_MSS 0x0004u
+#define BS_TCPOPT_SACK_PERMITTED 0x0008u
+#define BS_TCPOPT_SACK 0x0010u
+#define BS_TCPOPT_MD5_AO 0x0020u  /* kinds 19, 29: segment is signed */
+#define BS_TCPOPT_SHIM 0x0040u    /* kind 253, ExID 0xB5C0, 20 bytes */
+#define BS_TCPOPT_ANNOUNCE 0x0080u /* kind 253, ExID 0xB5C1, 4 bytes */
+#define BS_TCPOPT_FOREIGN_EXP 0x0100u /* kind 253/254 with another ExID */
+#define BS_TCPOPT_MALFORMED 0x0200u /* option list does not parse to its end */
+
+/* Flow key: both ends, lower first, VLANs included. Compare with memcmp: no padding. */
+struct bs_tuple {
+	uint8_t addr[2][16]; /* IPv4 mapped */
+	uint16_t port[2];    /* host byte order */
+	uint16_t vlan[2];    /* outer, inner VLAN ID; 0 = none */
+	uint8_t transport;   /* 6 or 17 */
+	uint8_t ip_version;
+	uint8_t pad[6];      /* zero */
+};
+
+struct bs_packet {
+	/* set by the caller */
+	uint64_t t_ns;      /* arrival (or its estimate) */
+	uint64_t number;    /* frame number in a capture, 1-based; 0 live */
+	const uint8_t *data;
+	uint32_t caplen;    /* bytes at data: live, of the first segment */
+	uint32_t len;       /* bytes of the frame on the wire */
+
+	/* set by parse */
+	struct bs_tuple tuple;
+	uint32_t hash;      /* of tuple, symmetric */
+	uint8_t direction;  /* 0: sent by tuple end 0; 1: by end 1 */
+	uint8_t parse;      /* enum bs_parse */
+	uint8_t vlan_count;
+	uint8_t tcp_flags;
+	uint16_t l3, l4;    /* offsets from data */
+	uint16_t payload;   /* offset of the transport payload */
+	uint16_t l4_protocol; /* last IP protocol number seen */
+	uint32_t payload_len; /* bytes of payload on the wire, by the IP header */
+	uint32_t payload_cap; /* of those, available at data + payload */
+	uint16_t ip_id;     /* IPv4 */
+	uint8_t ttl;
+	uint8_t l4_checksum_partial; /* checksum field holds just the pseudo-header sum */
+	uint32_t seq, ack;
+	uint16_t window;    /* as on the wire, unscaled */
+	uint16_t tcp_options;
+	uint16_t mss;
+	uint8_t wscale;     /* clamped to 14 (RFC 7323 2.3) */
+	uint8_t sack_count;
+	uint32_t tsval, tsecr;
+	uint16_t shim;      /* offset of the shim option from data, with BS_TCPOPT_SHIM */
+	uint16_t announce;
+	struct {
+		uint32_t begin, end;
+	} sack[BS_TCP_MAX_SACKS]; /* RFC 2018; the first may be a DSACK (RFC 2883) */
+};
+
+/*
+ * Parses the Ethernet frame at packet->data (caplen bytes, len on the wire):
+ * up to three VLAN tags (802.1Q, 802.1ad), IPv4 or IPv6 with an allow-list of
+ * extension headers, TCP with its options, or UDP. Fills everything below "set
+ * by parse", packet->parse last, and returns it. IP total length 0 with TCP
+ * (segmentation offload) takes the length of the frame. Any thread.
+ */
+enum bs_parse bs_packet_parse(struct bs_packet *packet);
+
+/* The same for a frame that starts at the IP header (tuple without VLAN). */
+enum bs_parse bs_packet_parse_ip(struct bs_packet *packet, unsigned l3_offset);
+
+/* Symmetric hash of a tuple: equal for both directions. Never 0. */
+uint32_t bs_tuple_hash(const struct bs_tuple *tuple);
+
+/*
+ * True if the TCP or UDP checksum is only the pseudo-header sum, as a virtual
+ * peer with checksum offload sends it. Reads the field and the header only.
+ */
+bool bs_packet_checksum_partial(const struct bs_packet *packet);
+
+#define BS_ENDPOINT_TEXT_BYTES 56
+
+/* "10.0.0.1:80" or "[2001:db8::1]:80" of an end with a mapped or IPv6 address. Returns buf. */
+char *bs_endpoint_text(const uint8_t addr[16], uint16_t port, char buf[BS_ENDPOINT_TEXT_BYTES]);
+
+/* Reads "10.0.0.1" or "2001:db8::1" into 16 bytes, IPv4 mapped. 0, or -EINVAL. */
+int bs_address_parse(const char *text, uint8_t addr[16]);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Framers find where messages begin and end in a byte stream and what pairs
+ * them. Most protocols are a length-prefixed header: a row of a table
+ * (struct bs_framing_row). Only what a row cannot say is code, one file each
+ * (struct bs_framer). Bodies are not looked at.
+ *
+ * The tracker feeds the bytes of each direction in stream order, in pieces of
+ * any size, down to one byte. A framer keeps its own few bytes of state per
+ * direction; it never allocates and never reads outside the piece.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bs_vocab.h"
+
+/* Per direction; a framer may lay its own struct over it (static_assert the size). */
+#define BS_FRAME_STATE_BYTES 160u
+
+/* Both directions of a connection, and what they share. All zero is the initial state. */
+struct bs_frame_conn {
+	union {
+		uint8_t bytes[BS_FRAME_STATE_BYTES];
+		uint64_t align;
+	} dir[2]; /* [0] client to server, [1] server to client */
+	uint32_t shared[4]; /* e.g. HTTP: methods of the requests in flight */
+};
+
+#define BS_FRAME_LABEL_BYTES 96u
+
+/* What a feed found. Flags may come together: HEAD|SKIP|END is a whole length-prefixed message. */
+#define BS_FRAME_HEAD 0x01u /* the fields below are known now, once per message */
+#define BS_FRAME_SKIP 0x02u /* the next `skip` bytes after those consumed are of no interest */
+#define BS_FRAME_END 0x04u  /* the message ends after those (skipped included) */
+#define BS_FRAME_BAD 0x08u  /* bytes make no sense: give up this direction until resync */
+
+enum bs_frame_role {
+	BS_ROLE_BY_DIRECTION = 0, /* request if from the client, else response */
+	BS_ROLE_REQUEST,
+	BS_ROLE_RESPONSE,
+	BS_ROLE_INTERIM,      /* 1xx: the final response follows */
+	BS_ROLE_PUSH,         /* from the server, nobody asked */
+	BS_ROLE_CANCEL,       /* asks for the RPC `id` to be given up */
+};
+
+struct bs_frame {
+	uint8_t flags;   /* BS_FRAME_* */
+	uint8_t role;    /* enum bs_frame_role */
+	uint8_t oneway;  /* request that will not be answered */
+	uint8_t has_id;
+	uint8_t has_status;
+	uint8_t until_close; /* body ends with the connection; END never comes */
+	uint8_t error;       /* the answer reports a failure */
+	uint8_t label_len;
+	int32_t status;
+	uint64_t id;     /* pairs request and response within the connection */
+	uint64_t skip;
+	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value */
+};
+
+#define BS_PAIR_BY_ORDER 0u
+#define BS_PAIR_BY_ID 1u
+#define BS_PAIR_BY_TURN 2u /* opaque: bytes one way, then bytes the other */
+
+struct bs_framer;
+
+struct bs_framer_ops {
+	const char *name;   /* config "protocol", JSON "protocol" */
+	uint8_t pairing;    /* BS_PAIR_* */
+	bool datagram;      /* also over UDP: each datagram is one message */
+	/*
+	 * Consumes bytes of direction `from_server` and stops right behind the
+	 * first thing it has to tell, or at the end of the piece. Returns the
+	 * bytes consumed (<= bytes; 0 only with BS_FRAME_BAD). frame is zeroed
+	 * by the caller; flags stay 0 while more bytes are needed.
+	 */
+	size_t (*feed)(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_server,
+		const uint8_t *data, size_t bytes, struct bs_frame *frame);
+	/*
+	 * A datagram as a whole (NULL: not over UDP). Returns false if it is
+	 * not a message of this protocol.
+	 */
+	bool (*datagram_feed)(const struct bs_framer *framer, bool from_server, const uint8_t *data,
+		size_t bytes, struct bs_frame *frame);
+	/*
+	 * Does a message of this protocol plausibly begin here? 0 no, 1 maybe, 2
+	 * surely. from_server as assumed. Used to guess the protocol and to find
+	 * the next message after a gap.
+	 */
+	int (*probe)(const struct bs_framer *framer, bool from_server, const uint8_t *data, size_t bytes);
+	uint16_t ports[4];  /* usual ports, for guessing; 0 ends */
+};
+
+/* A length-prefixed protocol. All offsets from the first byte of the message. */
+struct bs_framing_row {
+	const char *name;
+	uint16_t header;          /* bytes needed to know the length */
+	uint8_t magic_len;
+	uint8_t magic[8], magic_mask[8]; /* at offset magic_at */
+	uint8_t magic_at;
+	uint8_t length_at, length_bytes; /* 1, 2, 3, 4 or 8 */
+	bool length_little;
+	int32_t length_adds;      /* whole message = length field + adds */
+	uint8_t id_at, id_bytes;  /* id_bytes 0: paired by order */
+	bool id_little;
+	uint8_t response_at;      /* byte whose bits tell request from response; mask 0: by direction */
+	uint8_t response_mask, response_value;
+	uint32_t length_max;      /* longer is BAD; 0: 1 GiB */
+	uint16_t ports[4];
+};
+#define BS_FRAMING_HEADER_MAX 64u
+
+struct bs_framer {
+	const struct bs_framer_ops *ops;
+	const char *name;
+	const struct bs_framing_row *row; /* for the ops of rows */
+	uint8_t protocol;                 /* index in the table */
+};
+
+#define BS_PROTOCOLS_MAX 64u
+#define BS_PROTOCOL_OPAQUE 0u
+
+/* All protocols known: opaque at 0, coded framers, built-in rows, the user's rows. */
+struct bs_framers {
+	struct bs_framer list[BS_PROTOCOLS_MAX];
+	unsigned count;
+};
+
+/*
+ * Fills the table with the built-in protocols. The rows of the user
+ * (user_count, may be 0) are referenced, not copied: they outlive the table.
+ * 0, -EEXIST (name taken; *bad is its index), -EINVAL (row makes no sense), or
+ * -ENOSPC. Control thread.
+ */
+int bs_framers_init(struct bs_framers *framers, const struct bs_framing_row *user_rows,
+	unsigned user_count, unsigned *bad);
+
+/* NULL if there is none of that name. */
+const struct bs_framer *bs_framers_find(const struct bs_framers *framers, const char *name);
+
+/* Best guess from the first bytes of a connection and its server port; opaque if nothing fits. */
+const struct bs_framer *bs_framers_guess(const struct bs_framers *framers, uint16_t server_port,
+	bool datagram, bool from_server, const uint8_t *data, size_t bytes);
+
+/*
+ * The operation template of a label: runs of digits, hex strings of 8 or more
+ * with a digit, and UUIDs become "*", a query string is cut at "?". Writes at
+ * most BS_FRAME_LABEL_BYTES to out (not NUL-terminated), returns its length,
+ * and its hash in *hash (never 0).
+ */
+size_t bs_operation_template(
+	const char *label, size_t len, char out[BS_FRAME_LABEL_BYTES], uint32_t *hash);
+
+extern const struct bs_framer_ops bs_framer_opaque;
+extern const struct bs_framer_ops bs_framer_row;
+extern const struct bs_framer_ops bs_framer_resp;
+extern const struct bs_framer_ops bs_framer_http1;
+extern const struct bs_framer_ops bs_framer_dns;

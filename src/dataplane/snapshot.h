@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What bufscoped shows of itself: a copy of all counters at one instant, taken
+ * by any control thread, turned into JSON or telemetry by others. The lcores
+ * never see this.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bs_packet.h"
+#include "bs_record.h"
+#include "config.h"
+
+#define BS_SNAPSHOT_BUFFERS 256u
+
+/* Why packets left untagged, and what else befell the shim. Text: telemetry key, help. */
+#define BS_TAG_COUNTERS(X)                                                                         \
+	X(TAGGED, "tagged", "packets that left with a shim")                                       \
+	X(UNTAGGED, "shim_removed", "packets whose shim was taken off")                            \
+	X(BYTES, "shim_bytes", "bytes added by shims")                                             \
+	X(ANNOUNCED, "announced", "SYN or SYN-ACK sent with an announcement")                      \
+	X(NO_ROOM, "skip_no_room", "untagged: no room in the TCP header")                          \
+	X(MTU, "skip_mtu", "untagged: the packet would exceed the MTU")                            \
+	X(RESENT, "skip_resent", "untagged: bytes that were sent before")                          \
+	X(NOT_NEGOTIATED, "skip_not_negotiated", "untagged: the other end did not announce")       \
+	X(SIGNED, "skip_signed", "untagged: TCP-AO or TCP-MD5")                                    \
+	X(GSO, "skip_gso", "untagged: larger than a segment")                                      \
+	X(UNKNOWN_BOUNDARY, "skip_unknown_boundary", "untagged: out of order, message not known")  \
+	X(SHARED, "skip_shared", "untagged: shared or indirect mbuf, or no headroom")              \
+	X(NO_PAYLOAD, "skip_no_payload", "untagged: carries no message byte")                      \
+	X(NO_RPC, "skip_no_rpc", "untagged: belongs to no RPC")                                    \
+	X(PATH_REFUSES, "path_refuses", "flows on which tagging was given up: tagged bytes do not " \
+					"arrive")                                                  \
+	X(MSS_CLAMPED, "mss_clamped", "SYNs whose MSS was lowered by the shim")                    \
+	X(PTB_LOWERED, "icmp_mtu_lowered", "ICMP too-big messages lowered by the shim")            \
+	X(CHECKSUM_COMPLETED, "checksum_completed", "partial checksums completed")                 \
+	X(MALFORMED, "shim_malformed", "shims that did not parse; passed unchanged")               \
+	X(UNTRUSTED, "shim_untrusted", "shims taken off whose RPC-ID was not adopted")
+
+#define BS_X_TAG(name, key, help) BS_TAG_##name,
+enum bs_tag_counter { BS_TAG_COUNTERS(BS_X_TAG) BS_TAG_COUNT };
+
+struct bs_snapshot_port {
+	char name[24];
+	char device[64];
+	char driver[32];
+	bool link_up;
+	int numa;
+	uint16_t mtu;
+	uint16_t queues;
+	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+	uint64_t rx_missed, rx_nombuf, rx_errors;
+	bool rx_missed_observable; /* the PMD reports imissed */
+	uint64_t rate_bps;
+};
+
+struct bs_snapshot_buffer {
+	uint16_t id;
+	char name[BS_NAME_BYTES];
+	uint8_t properties; /* BS_BUFFER_LOSSY ... */
+	char quality[12];   /* of its waits: exact estimated bound, or "not observable" */
+	uint32_t capacity, occupancy, occupancy_max;
+	uint64_t packets, dropped;
+	uint64_t wait_ns_sum, wait_ns_max;
+};
+
+struct bs_snapshot_lcore {
+	unsigned lcore, cpu;
+	int numa;
+	char role[12]; /* pipeline collector main */
+	uint64_t heartbeat_age_ns;
+	uint64_t polls, packets, bursts;
+	uint64_t stalled_ns, preempted_ns, sleep_ns, serve_ns, pause_ns;
+	uint64_t flows, rpcs_open, records, records_lost;
+};
+
+struct bs_snapshot {
+	uint64_t t_ns, t_start_ns;
+	uint32_t pid;
+	bool hugepages;
+	uint64_t tsc_hz;
+	uint64_t tsc_error_ppm;
+	unsigned port_count, buffer_count, lcore_count, service_count;
+	struct bs_snapshot_port ports[BS_CONFIG_PORTS];
+	struct bs_snapshot_buffer buffers[BS_SNAPSHOT_BUFFERS];
+	struct bs_snapshot_lcore lcores[BS_CONFIG_LCORES];
+	struct bs_rec_service services[BS_MAX_SERVICES + 1]; /* summed over lcores; last: other */
+	uint64_t parse[BS_PARSE_COUNT];     /* what the received packets were */
+	uint64_t reasons[BS_REASON_COUNT];  /* where packets ended that did not leave */
+	uint64_t tag[BS_TAG_COUNT];
+	uint64_t rx_packets, tx_packets;    /* all ports: rx = tx + sum(reasons after rx) + queued */
+	uint64_t queued;
+	struct bs_rec_loss loss;            /* records lost since start */
+	uint64_t records_sent, record_bytes;
+	bool analyzer_connected;
+	uint32_t analyzer_restarts;
+	uint64_t analyzer_bad_records;      /* verdicts that did not validate */
+};
