@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tracker's front: create, one entry for every packet, housekeeping,
+ * counters. See bs_tracker.h for what it is and track.h for its parts.
+ */
+#include "track.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BS_X_TRACK_KEY(name, key, help) key,
+#define BS_X_TRACK_HELP(name, key, help) help,
+
+static const char *const counter_keys[] = {BS_TRACK_COUNTERS(BS_X_TRACK_KEY)};
+static const char *const counter_helps[] = {BS_TRACK_COUNTERS(BS_X_TRACK_HELP)};
+
+const char *
+bs_track_counter_key(unsigned counter)
+{
+	return counter < BS_TRACK_COUNT ? counter_keys[counter] : "?";
+}
+
+const char *
+bs_track_counter_help(unsigned counter)
+{
+	return counter < BS_TRACK_COUNT ? counter_helps[counter] : "?";
+}
+
+static uint32_t
+power_of_two(uint32_t n)
+{
+	uint32_t p = 64;
+
+	while (p < n && p < 1u << 30)
+		p <<= 1;
+	return p;
+}
+
+static int
+services_init(struct bs_tracker *tracker)
+{
+	tracker->services = calloc(BS_MAX_SERVICES + 1, sizeof(tracker->services[0]));
+	tracker->discovered = calloc(BS_MAX_SERVICES, sizeof(tracker->discovered[0]));
+	if (tracker->services == NULL || tracker->discovered == NULL)
+		return -ENOMEM;
+	if (tracker->config.discover) {
+		memcpy(tracker->discovered, tracker->config.services,
+			tracker->config.service_count * sizeof(tracker->discovered[0]));
+	}
+	tracker->service_count = tracker->config.service_count;
+	for (unsigned i = 0; i <= BS_MAX_SERVICES; i++) {
+		bs_record_head(&tracker->services[i].counters.head, BS_REC_SERVICE,
+			tracker->config.source);
+		tracker->services[i].counters.service = (uint16_t)i;
+	}
+	return 0;
+}
+
+struct bs_tracker *
+bs_tracker_create(const struct bs_tracker_config *config)
+{
+	struct bs_tracker *tracker;
+
+	if (config->framers == NULL || config->framers->count == 0 || config->sink.put == NULL
+		|| config->service_count > BS_MAX_SERVICES || config->idle_ns == 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	tracker = calloc(1, sizeof(*tracker));
+	if (tracker == NULL)
+		return NULL;
+	tracker->config = *config;
+	tracker->sample_left = config->sample;
+	tracker->flow_max = power_of_two(config->max_flows);
+	tracker->rpc_mask = power_of_two(config->max_rpcs) - 1;
+	if (services_init(tracker) != 0 || flow_table_init(tracker) != 0
+		|| rpc_table_init(tracker) != 0) {
+		bs_tracker_destroy(tracker);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return tracker;
+}
+
+void
+bs_tracker_destroy(struct bs_tracker *tracker)
+{
+	if (tracker == NULL)
+		return;
+	flow_table_fini(tracker);
+	rpc_table_fini(tracker);
+	free(tracker->services);
+	free(tracker->discovered);
+	free(tracker);
+}
+
+void
+bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash)
+{
+	__builtin_prefetch(&tracker->flow_buckets[hash & tracker->flow_mask]);
+}
+
+void
+bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
+	const struct bs_arrival *arrival, const struct bs_piece *more_payload, unsigned piece_count,
+	struct bs_tracked *tracked)
+{
+	struct step step = {
+		.tracker = tracker,
+		.packet = packet,
+		.tracked = tracked,
+		.number = packet->number,
+		.ack = packet->ack,
+		.shim_id = arrival->shim_id,
+	};
+	struct flow *flow = flow_find(tracker, packet);
+
+	memset(tracked, 0, sizeof(*tracked));
+	tracked->service = BS_SERVICE_OTHER;
+	tracked->remaining = BS_SHIM_REMAINING_UNKNOWN;
+	tracked->t_arrival = arrival->t_poll;
+	if (flow == NULL) {
+		flow = flow_make(tracker, packet, arrival->t_poll);
+		if (flow == NULL)
+			return;
+	}
+	step.flow = flow;
+	step.d = packet->direction != flow->client_end;
+	tracked->followed = 1;
+	tracked->service = flow->service;
+	tracked->direction = (uint8_t)step.d;
+	tracked->tagging = &flow->tagging;
+	stream_arrival(&step, arrival);
+	step.t = step.t_release = tracked->t_arrival;
+	if (packet->tuple.transport == 6)
+		stream_packet(&step, more_payload, piece_count);
+	else if (packet->payload_len > 0)
+		message_datagram(&step, packet->data + packet->payload, packet->payload_cap);
+	if (step.t > flow->t_last)
+		flow->t_last = step.t;
+	tracked->handle.flow = index_of_flow(tracker, flow);
+	tracked->handle.generation = flow->generation;
+	tracked->handle.direction = (uint8_t)step.d;
+	tracked->handle.seq_end = flow->dir[step.d].next;
+	if (flow->rpc_first != NONE)
+		rpc_settle(tracker, flow, step.t);
+}
+
+void
+bs_tracker_advance(struct bs_tracker *tracker, uint64_t t_ns)
+{
+	flow_advance(tracker, t_ns);
+}
+
+void
+bs_tracker_finish(struct bs_tracker *tracker, uint64_t t_ns)
+{
+	for (uint32_t i = 0; i < tracker->flow_max; i++) {
+		struct flow *flow = &tracker->flows[i];
+
+		if (flow->state == FLOW_FREE)
+			continue;
+		stream_give_up_holes(tracker, flow, t_ns);
+		rpc_end_all(tracker, flow, BS_OUTCOME_IN_PROGRESS, t_ns);
+		flow_forget(tracker, flow, t_ns);
+	}
+}
+
+void
+bs_tracker_threshold(struct bs_tracker *tracker, unsigned service, uint64_t latency_ns)
+{
+	if (service <= BS_MAX_SERVICES)
+		__atomic_store_n(&tracker->services[service].threshold_ns, latency_ns, __ATOMIC_RELAXED);
+}
+
+const uint64_t *
+bs_tracker_counters(const struct bs_tracker *tracker)
+{
+	return tracker->counters;
+}
+
+void
+bs_tracker_service_counters(
+	const struct bs_tracker *tracker, unsigned service, struct bs_rec_service *out)
+{
+	*out = tracker->services[service].counters;
+	out->in_progress = __atomic_load_n(&tracker->services[service].pending, __ATOMIC_RELAXED);
+}
+
+void
+bs_tracker_silence(
+	const struct bs_tracker *tracker, unsigned service, struct bs_tracker_silence *out)
+{
+	const struct service_state *state = &tracker->services[service];
+	uint64_t moved = __atomic_load_n(&state->t_last_move, __ATOMIC_RELAXED);
+	uint64_t since = __atomic_load_n(&state->t_pending_since, __ATOMIC_RELAXED);
+
+	out->pending = __atomic_load_n(&state->pending, __ATOMIC_RELAXED);
+	out->t_since = moved > since ? moved : since;
+}
+
+unsigned
+bs_tracker_flows(const struct bs_tracker *tracker)
+{
+	return __atomic_load_n(&tracker->flow_count, __ATOMIC_RELAXED);
+}
+
+unsigned
+bs_tracker_open_rpcs(const struct bs_tracker *tracker)
+{
+	return __atomic_load_n(&tracker->rpc_count, __ATOMIC_RELAXED);
+}
