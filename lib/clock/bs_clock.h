@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ISO C has no such type, hence the __extension__. */
+__extension__ typedef unsigned __int128 bs_uint128;
+
 #define BS_NS_PER_US 1000ull
 #define BS_NS_PER_MS 1000000ull
 #define BS_NS_PER_S 1000000000ull
@@ -28,7 +31,7 @@ struct bs_clock_scale {
 
 /*
  * Scale for a counter of ticks_hz that reads base_ticks at base_ns.
- * 0, or -EINVAL when ticks_hz is 0. The result is within 1 ns per 4 s of exact.
+ * 0, or -EINVAL when ticks_hz is 0. bs_clock_scale_ns is then within 1 ns of exact.
  */
 int bs_clock_scale_init(
 	struct bs_clock_scale *scale, uint64_t ticks_hz, uint64_t base_ticks, uint64_t base_ns);
@@ -36,7 +39,7 @@ int bs_clock_scale_init(
 static inline uint64_t
 bs_clock_scale_ns(const struct bs_clock_scale *scale, uint64_t ticks)
 {
-	unsigned __int128 delta = ticks - scale->base_ticks;
+	bs_uint128 delta = ticks - scale->base_ticks;
 
 	return scale->base_ns + (uint64_t)((delta * scale->mult) >> scale->shift);
 }
@@ -44,17 +47,22 @@ bs_clock_scale_ns(const struct bs_clock_scale *scale, uint64_t ticks)
 /*
  * How far a measured rate is from the expected one, in ppm (absolute value).
  * delta_ticks of a counter said to run at ticks_hz passed in delta_ns of a reference clock.
+ * UINT64_MAX when it cannot be told (ticks_hz or delta_ns is 0) or is larger.
  */
 uint64_t bs_clock_error_ppm(uint64_t ticks_hz, uint64_t delta_ticks, uint64_t delta_ns);
 
 /*
  * Durations as text: a decimal number (fraction allowed) and a unit ns, us, ms,
  * s, m or h: "200us", "1.5ms". No sign, no spaces.
- * 0, or -EINVAL (not of that form) or -ERANGE (does not fit 63 bits of ns).
+ * 0, or -EINVAL (not of that form, or not a whole number of ns) or -ERANGE (does not
+ * fit 63 bits of ns). *out_ns is written on success only. Any thread.
  */
 int bs_duration_parse(const char *text, uint64_t *out_ns);
 
 #define BS_DURATION_TEXT_BYTES 24
 
-/* "0 ns", "850 ns", "12.3 us", "4.56 ms", "1.20 s": three significant digits. Returns buf. */
+/*
+ * "0 ns", "850 ns", "12.3 us", "4.56 ms", "1.20 s": three significant digits.
+ * From 1000 s on whole seconds. Rounds to nearest. Returns buf. Any thread.
+ */
 char *bs_duration_text(uint64_t ns, char buf[BS_DURATION_TEXT_BYTES]);
