@@ -60,8 +60,8 @@ const char *bs_parse_help(unsigned parse);
 struct bs_tuple {
 	uint8_t addr[2][16]; /* IPv4 mapped */
 	uint16_t port[2];    /* host byte order */
-	uint16_t vlan[2];    /* outer, inner VLAN ID; 0 = none */
-	uint8_t transport;   /* 6 or 17 */
+	uint16_t vlan[2];    /* outermost, innermost VLAN ID; 0 = none */
+	uint8_t transport;   /* 6 or 17; without ports another IP protocol */
 	uint8_t ip_version;
 	uint8_t pad[6];      /* zero */
 };
@@ -76,7 +76,7 @@ struct bs_packet {
 
 	/* set by parse */
 	struct bs_tuple tuple;
-	uint32_t hash;      /* of tuple, symmetric */
+	uint32_t hash;      /* of tuple, symmetric; 0 without an IP header */
 	uint8_t direction;  /* 0: sent by tuple end 0; 1: by end 1 */
 	uint8_t parse;      /* enum bs_parse */
 	uint8_t vlan_count;
@@ -84,7 +84,7 @@ struct bs_packet {
 	uint16_t l3, l4;    /* offsets from data */
 	uint16_t payload;   /* offset of the transport payload */
 	uint16_t l4_protocol; /* last IP protocol number seen */
-	uint32_t payload_len; /* bytes of payload on the wire, by the IP header */
+	uint32_t payload_len; /* bytes of payload on the wire, by the IP header (UDP: by its own) */
 	uint32_t payload_cap; /* of those, available at data + payload */
 	uint16_t ip_id;     /* IPv4 */
 	uint8_t ttl;
@@ -100,7 +100,7 @@ struct bs_packet {
 	uint16_t announce;
 	struct {
 		uint32_t begin, end;
-	} sack[BS_TCP_MAX_SACKS]; /* RFC 2018; the first may be a DSACK (RFC 2883) */
+	} sack[BS_TCP_MAX_SACKS]; /* sack_count of them; RFC 2018, the first may be a DSACK (RFC 2883) */
 };
 
 /*
@@ -108,14 +108,22 @@ struct bs_packet {
  * up to three VLAN tags (802.1Q, 802.1ad), IPv4 or IPv6 with an allow-list of
  * extension headers, TCP with its options, or UDP. Fills everything below "set
  * by parse", packet->parse last, and returns it. IP total length 0 with TCP
- * (segmentation offload) takes the length of the frame. Any thread.
+ * (segmentation offload) takes the length of the frame. Only OK has ports and
+ * payload; whatever has a whole IP header has addresses and a hash (so the
+ * fragments of a datagram share theirs), and fields not reached are 0. Any thread.
  */
 enum bs_parse bs_packet_parse(struct bs_packet *packet);
 
-/* The same for a frame that starts at the IP header (tuple without VLAN). */
+/*
+ * The same for a frame with another link header: data + offset is what follows
+ * an Ethertype of this value (VLAN tags, IP). offset at most 1024.
+ */
+enum bs_parse bs_packet_parse_type(struct bs_packet *packet, unsigned type, unsigned offset);
+
+/* The same for a frame that starts at the IP header (no VLAN). l3_offset at most 1024. */
 enum bs_parse bs_packet_parse_ip(struct bs_packet *packet, unsigned l3_offset);
 
-/* Symmetric hash of a tuple: equal for both directions. Never 0. */
+/* Symmetric hash of a tuple: equal for both directions, ends in either order. Never 0. */
 uint32_t bs_tuple_hash(const struct bs_tuple *tuple);
 
 /*

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a frame to struct bs_packet. Runs once per packet on the lcores: the
+ * common case (Ethernet, IPv4 or IPv6, TCP with at most a timestamp) goes
+ * straight through; what is rare leaves for a function of its own.
+ *
+ * `cap` is how far the bytes reach, `end` where the IP packet ends on the wire,
+ * both as offsets from data. cap < end is no error: a capture may keep only the
+ * beginning, and data may be the first of several segments. Headers have to lie
+ * below both.
+ */
+#include "bs_packet.h"
+#include "ends.h"
+#include "load.h"
+#include "tcp_options.h"
+
+#define TYPE_IPV4 0x0800
+#define TYPE_IPV6 0x86dd
+#define TYPE_VLAN 0x8100  /* IEEE 802.1Q */
+#define TYPE_SVLAN 0x88a8 /* IEEE 802.1ad */
+#define VLAN_ID_MASK 0xfff
+
+#define IPV4_BYTES 20u
+#define IPV4_FRAGMENT_MASK 0x3fff /* MF and offset */
+#define IPV6_BYTES 40u
+#define TCP_BYTES 20u
+#define UDP_BYTES 8u
+
+/* NOP, NOP, timestamp: how most stacks lay it out (RFC 7323 appendix A), with nothing else. */
+#define TIMESTAMP_ONLY_BYTES (TCP_BYTES + 12)
+#define TIMESTAMP_ONLY 0x0101080au
+
+enum {
+	PROTO_HOP_BY_HOP = 0,
+	PROTO_ICMP = 1,
+	PROTO_TCP = 6,
+	PROTO_UDP = 17,
+	PROTO_ROUTING = 43,
+	PROTO_FRAGMENT = 44,
+	PROTO_ESP = 50,
+	PROTO_AH = 51,
+	PROTO_ICMPV6 = 58,
+	PROTO_DESTINATION = 60,
+	PROTO_MOBILITY = 135,
+	PROTO_HIP = 139,
+	PROTO_SHIM6 = 140,
+};
+
+/* RFC 8200 4.1 names seven at most; more is not worth the cycles. */
+#define EXTENSIONS_MAX 8u
+#define EXTENSION_UNIT 8u
+
+#define OPTION_PAD1 0x00
+#define OPTION_JUMBO 0xc2 /* RFC 2675 2 */
+#define JUMBO_MIN 65536u  /* RFC 2675 3: less is an error */
+
+static const struct {
+	const char *key, *help;
+} parse_texts[] = {
+#define BS_X_TEXT(name, key, help) {key, help},
+	BS_PARSES(BS_X_TEXT)
+#undef BS_X_TEXT
+};
+
+const char *
+bs_parse_key(unsigned parse)
+{
+	return parse < BS_PARSE_COUNT ? parse_texts[parse].key : "?";
+}
+
+const char *
+bs_parse_help(unsigned parse)
+{
+	return parse < BS_PARSE_COUNT ? parse_texts[parse].help : "?";
+}
+
+static inline uint32_t
+min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* All that parse sets but the SACK blocks, of which sack_count says how many hold. */
+static inline void
+clear(struct bs_packet *packet)
+{
+	size_t begin = offsetof(struct bs_packet, tuple);
+
+	memset((uint8_t *)packet + begin, 0, offsetof(struct bs_packet, sack) - begin);
+}
+
+static inline enum bs_parse
+finish(struct bs_packet *packet, enum bs_parse parse)
+{
+	packet->parse = (uint8_t)parse;
+	return parse;
+}
+
+/* Tuple, direction and hash, from the addresses and ports as sent. */
+static inline void
+set_ends(struct bs_packet *packet, struct flow_end from, struct flow_end to, unsigned ip_version)
+{
+	struct bs_tuple *tuple = &packet->tuple;
+
+	packet->direction = (uint8_t)ends_order(&from, &to);
+	packet->hash = ends_hash(&from, &to, tuple->vlan, packet->l4_protocol);
+	store_be64(tuple->addr[0], from.high);
+	store_be64(tuple->addr[0] + 8, from.low);
+	store_be64(tuple->addr[1], to.high);
+	store_be64(tuple->addr[1] + 8, to.low);
+	tuple->port[0] = from.port;
+	tuple->port[1] = to.port;
+	tuple->transport = (uint8_t)packet->l4_protocol;
+	tuple->ip_version = (uint8_t)ip_version;
+}
+
+/*
+ * A sender that leaves the checksum to its device stores the sum of the pseudo
+ * header in the field (RFC 9293 3.1, RFC 8200 8.1), not complemented. One's
+ * complement sums do not depend on byte order (RFC 1071 2), so all is added as
+ * it lies. A full checksum can look like that by chance, once in 65536; what
+ * completes it computes the same value again.
+ */
+static inline bool
+is_partial(const struct bs_packet *packet, const uint8_t *addresses, unsigned address_bytes,
+	const uint8_t *field)
+{
+	uint64_t sum = htobe32(packet->l4_protocol);
+	uint16_t value;
+
+	sum += htobe32(packet->payload - packet->l4 + packet->payload_len);
+	for (unsigned i = 0; i < address_bytes; i += 4)
+		sum += load_raw32(addresses + i);
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	memcpy(&value, field, sizeof(value));
+	return value == sum;
+}
+
+static inline bool
+checksum_partial(const struct bs_packet *packet, unsigned ip_version)
+{
+	const uint8_t *l3 = packet->data + packet->l3;
+	const uint8_t *field =
+		packet->data + packet->l4 + (packet->l4_protocol == PROTO_TCP ? 16 : 6);
+
+	return ip_version == 4 ? is_partial(packet, l3 + 12, 8, field)
+			       : is_partial(packet, l3 + 8, 32, field);
+}
+
+bool
+bs_packet_checksum_partial(const struct bs_packet *packet)
+{
+	return packet->parse == BS_PARSE_OK && checksum_partial(packet, packet->tuple.ip_version);
+}
+
+static inline void
+set_payload(struct bs_packet *packet, uint32_t payload, uint32_t end, uint32_t cap)
+{
+	packet->payload = (uint16_t)payload;
+	packet->payload_len = end - payload;
+	packet->payload_cap = min_u32(cap, end) - payload;
+}
+
+static inline enum bs_parse
+parse_tcp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
+{
+	const uint8_t *tcp = packet->data + l4;
+	uint32_t header;
+
+	if (end - l4 < TCP_BYTES)
+		return BS_PARSE_BAD_L4;
+	if (cap - l4 < TCP_BYTES)
+		return BS_PARSE_SNAPPED;
+	header = (tcp[12] >> 4) * 4u;
+	if (header < TCP_BYTES || header > end - l4)
+		return BS_PARSE_BAD_L4;
+	if (header > cap - l4)
+		return BS_PARSE_SNAPPED;
+	*ports = load_be32(tcp);
+	packet->seq = load_be32(tcp + 4);
+	packet->ack = load_be32(tcp + 8);
+	packet->tcp_flags = tcp[13];
+	packet->window = load_be16(tcp + 14);
+	set_payload(packet, l4 + header, end, cap);
+	if (header == TIMESTAMP_ONLY_BYTES && load_be32(tcp + TCP_BYTES) == TIMESTAMP_ONLY) {
+		packet->tsval = load_be32(tcp + TCP_BYTES + 4);
+		packet->tsecr = load_be32(tcp + TCP_BYTES + 8);
+		packet->tcp_options = BS_TCPOPT_TIMESTAMP;
+	} else if (header > TCP_BYTES) {
+		tcp_options_parse(packet, l4 + TCP_BYTES, l4 + header);
+	}
+	return BS_PARSE_OK;
+}
+
+/* Bytes of the IP packet behind the UDP length are no payload of UDP's (RFC 9868). */
+static inline enum bs_parse
+parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
+{
+	const uint8_t *udp = packet->data + l4;
+	uint32_t length;
+
+	if (end - l4 < UDP_BYTES)
+		return BS_PARSE_BAD_L4;
+	if (cap - l4 < UDP_BYTES)
+		return BS_PARSE_SNAPPED;
+	length = load_be16(udp + 4);
+	if (length == 0 && end - l4 > UINT16_MAX) /* RFC 2675 4 */
+		length = end - l4;
+	if (length < UDP_BYTES || length > end - l4)
+		return BS_PARSE_BAD_L4;
+	*ports = load_be32(udp);
+	set_payload(packet, l4 + UDP_BYTES, l4 + length, cap);
+	return BS_PARSE_OK;
+}
+
+/* l4 lies at or below both end and cap. ports: source and destination, left alone if unknown. */
+static inline enum bs_parse
+parse_transport(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap,
+	unsigned icmp_protocol, uint32_t *ports)
+{
+	packet->l4 = (uint16_t)l4;
+	if (packet->l4_protocol == PROTO_TCP)
+		return parse_tcp(packet, l4, end, cap, ports);
+	if (packet->l4_protocol == PROTO_UDP)
+		return parse_udp(packet, l4, end, cap, ports);
+	return packet->l4_protocol == icmp_protocol ? BS_PARSE_ICMP : BS_PARSE_OTHER_L4;
+}
+
+static inline enum bs_parse
+parse_ipv4(struct bs_packet *packet, uint32_t l3, uint32_t cap)
+{
+	const uint8_t *ip = packet->data + l3;
+	uint32_t room = packet->len - l3;
+	uint32_t header, total, ports = 0;
+	enum bs_parse parse;
+
+	packet->l3 = (uint16_t)l3;
+	if (cap - l3 < IPV4_BYTES)
+		return room < IPV4_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED;
+	header = (ip[0] & 0xf) * 4u;
+	total = load_be16(ip + 2);
+	packet->l4_protocol = ip[9];
+	if (total == 0 && ip[9] == PROTO_TCP)
+		total = room;
+	if (ip[0] >> 4 != 4 || header < IPV4_BYTES || total < header)
+		return BS_PARSE_BAD_IP;
+	packet->ip_id = load_be16(ip + 4);
+	packet->ttl = ip[8];
+
+	if (total > room)
+		parse = BS_PARSE_CUT;
+	else if (load_be16(ip + 6) & IPV4_FRAGMENT_MASK)
+		parse = BS_PARSE_FRAGMENT;
+	else if (header > cap - l3)
+		parse = BS_PARSE_SNAPPED;
+	else
+		parse = parse_transport(packet, l3 + header, l3 + total, cap, PROTO_ICMP, &ports);
+
+	struct flow_end from = {
+		.low = MAPPED_IPV4 | load_be32(ip + 12), .port = (uint16_t)(ports >> 16)};
+	struct flow_end to = {.low = MAPPED_IPV4 | load_be32(ip + 16), .port = (uint16_t)ports};
+
+	set_ends(packet, from, to, 4);
+	if (parse == BS_PARSE_OK)
+		packet->l4_checksum_partial = checksum_partial(packet, 4);
+	return parse;
+}
+
+struct walk {
+	uint8_t next; /* protocol number of what lies at `at` */
+	bool sized;   /* end comes from a length field */
+	uint32_t at, end;
+};
+
+/*
+ * Looks for the jumbo payload option (RFC 2675, used by Linux BIG TCP) among
+ * the hop-by-hop options, all `bytes` of which are there.
+ */
+static enum bs_parse
+parse_hop_by_hop(const struct bs_packet *packet, struct walk *walk, uint32_t bytes)
+{
+	const uint8_t *option = packet->data + walk->at + 2;
+	const uint8_t *limit = packet->data + walk->at + bytes;
+	uint32_t first = packet->l3 + IPV6_BYTES;
+
+	while (option < limit) {
+		if (option[0] == OPTION_PAD1) {
+			option++;
+			continue;
+		}
+		if (limit - option < 2 || option[1] > limit - option - 2)
+			return BS_PARSE_BAD_IP;
+		if (option[0] == OPTION_JUMBO) {
+			if (option[1] != 4 || walk->sized || load_be32(option + 2) < JUMBO_MIN)
+				return BS_PARSE_BAD_IP;
+			if (load_be32(option + 2) > packet->len - first)
+				return BS_PARSE_CUT;
+			walk->end = first + load_be32(option + 2);
+			walk->sized = true;
+		}
+		option += 2 + option[1];
+	}
+	return BS_PARSE_OK;
+}
+
+/*
+ * Passes over the extension headers that are walked (RFC 8200 4). OK: what lies
+ * at walk->at is a transport header.
+ */
+static enum bs_parse
+walk_extensions(const struct bs_packet *packet, struct walk *walk, uint32_t cap)
+{
+	for (unsigned n = 0;; n++) {
+		const uint8_t *header = packet->data + walk->at;
+		uint8_t kind = walk->next;
+		uint32_t bytes = EXTENSION_UNIT;
+		enum bs_parse parse = BS_PARSE_OK;
+
+		switch (kind) {
+		case PROTO_HOP_BY_HOP: /* nowhere but first (RFC 8200 4.1) */
+			if (n > 0)
+				return BS_PARSE_OPAQUE_EXT;
+			break;
+		case PROTO_ROUTING:
+		case PROTO_FRAGMENT:
+		case PROTO_DESTINATION:
+			break;
+		case PROTO_ESP:
+		case PROTO_AH:
+		case PROTO_MOBILITY:
+		case PROTO_HIP:
+		case PROTO_SHIM6:
+			return BS_PARSE_OPAQUE_EXT;
+		default:
+			return BS_PARSE_OK;
+		}
+		if (n == EXTENSIONS_MAX)
+			return BS_PARSE_OPAQUE_EXT;
+		if (walk->end - walk->at < bytes)
+			return BS_PARSE_BAD_IP;
+		if (cap - walk->at < bytes)
+			return BS_PARSE_SNAPPED;
+		if (kind != PROTO_FRAGMENT)
+			bytes += header[1] * EXTENSION_UNIT;
+		if (walk->end - walk->at < bytes)
+			return BS_PARSE_BAD_IP;
+		if (cap - walk->at < bytes)
+			return BS_PARSE_SNAPPED;
+		walk->next = header[0];
+		/* Offset or M; an atomic fragment (RFC 6946) has neither. */
+		if (kind == PROTO_FRAGMENT && load_be16(header + 2) & 0xfff9)
+			return BS_PARSE_FRAGMENT;
+		if (kind == PROTO_HOP_BY_HOP)
+			parse = parse_hop_by_hop(packet, walk, bytes);
+		if (parse != BS_PARSE_OK)
+			return parse;
+		walk->at += bytes;
+	}
+}
+
+static inline enum bs_parse
+parse_ipv6(struct bs_packet *packet, uint32_t l3, uint32_t cap)
+{
+	const uint8_t *ip = packet->data + l3;
+	uint32_t room = packet->len - l3;
+	uint32_t length, ports = 0;
+	enum bs_parse parse = BS_PARSE_OK;
+
+	packet->l3 = (uint16_t)l3;
+	if (cap - l3 < IPV6_BYTES)
+		return room < IPV6_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED;
+	if (ip[0] >> 4 != 6)
+		return BS_PARSE_BAD_IP;
+	length = load_be16(ip + 4);
+	packet->ttl = ip[7];
+
+	/* Length 0: a jumbogram, or segmentation offload, which leaves it to the frame. */
+	struct walk walk = {
+		.next = ip[6],
+		.sized = length != 0,
+		.at = l3 + IPV6_BYTES,
+		.end = length ? l3 + IPV6_BYTES + length : packet->len,
+	};
+
+	if (length > room - IPV6_BYTES)
+		parse = BS_PARSE_CUT;
+	else if (walk.next != PROTO_TCP)
+		parse = walk_extensions(packet, &walk, cap);
+	packet->l4_protocol = walk.next;
+	if (parse == BS_PARSE_OK && !walk.sized && walk.next == PROTO_UDP)
+		parse = BS_PARSE_BAD_IP;
+	if (parse == BS_PARSE_OK)
+		parse = parse_transport(packet, walk.at, walk.end, cap, PROTO_ICMPV6, &ports);
+
+	struct flow_end from = {.high = load_be64(ip + 8),
+		.low = load_be64(ip + 16),
+		.port = (uint16_t)(ports >> 16)};
+	struct flow_end to = {
+		.high = load_be64(ip + 24), .low = load_be64(ip + 32), .port = (uint16_t)ports};
+
+	set_ends(packet, from, to, 6);
+	if (parse == BS_PARSE_OK)
+		packet->l4_checksum_partial = checksum_partial(packet, 6);
+	return parse;
+}
+
+/* The frame ends before `offset`: on the wire, or only in the bytes kept. */
+static enum bs_parse
+too_short(const struct bs_packet *packet, uint32_t offset)
+{
+	return offset > packet->len ? BS_PARSE_RUNT : BS_PARSE_SNAPPED;
+}
+
+/* Passes over VLAN tags: *type is of what lies at *offset, before and after. */
+static enum bs_parse
+parse_vlans(struct bs_packet *packet, unsigned *type, uint32_t *offset, uint32_t cap)
+{
+	while (*type == TYPE_VLAN || *type == TYPE_SVLAN) {
+		const uint8_t *tag = packet->data + *offset;
+
+		if (packet->vlan_count == BS_VLAN_DEPTH_MAX)
+			return BS_PARSE_NOT_IP;
+		if (cap - *offset < BS_VLAN_BYTES)
+			return too_short(packet, *offset + BS_VLAN_BYTES);
+		/* Of three tags, the outermost and the innermost. */
+		packet->tuple.vlan[packet->vlan_count > 0] = load_be16(tag) & VLAN_ID_MASK;
+		packet->vlan_count++;
+		*type = load_be16(tag + 2);
+		*offset += BS_VLAN_BYTES;
+	}
+	return BS_PARSE_OK;
+}
+
+static inline enum bs_parse
+parse_type(struct bs_packet *packet, unsigned type, uint32_t offset)
+{
+	uint32_t cap = min_u32(packet->caplen, packet->len);
+
+	clear(packet);
+	if (offset > cap)
+		return finish(packet, too_short(packet, offset));
+	if (type == TYPE_IPV4)
+		return finish(packet, parse_ipv4(packet, offset, cap));
+	if (type != TYPE_IPV6) {
+		enum bs_parse parse = parse_vlans(packet, &type, &offset, cap);
+
+		if (parse != BS_PARSE_OK)
+			return finish(packet, parse);
+		if (type == TYPE_IPV4)
+			return finish(packet, parse_ipv4(packet, offset, cap));
+	}
+	if (type == TYPE_IPV6)
+		return finish(packet, parse_ipv6(packet, offset, cap));
+	return finish(packet, BS_PARSE_NOT_IP);
+}
+
+enum bs_parse
+bs_packet_parse_type(struct bs_packet *packet, unsigned type, unsigned offset)
+{
+	return parse_type(packet, type, offset);
+}
+
+enum bs_parse
+bs_packet_parse(struct bs_packet *packet)
+{
+	unsigned type = 0;
+
+	if (packet->caplen >= BS_ETHER_BYTES)
+		type = load_be16(packet->data + BS_ETHER_BYTES - 2);
+	return parse_type(packet, type, BS_ETHER_BYTES);
+}
+
+enum bs_parse
+bs_packet_parse_ip(struct bs_packet *packet, unsigned l3_offset)
+{
+	unsigned type = TYPE_IPV4; /* any other version than 4 and 6 is refused as a bad IPv4 */
+
+	if (packet->caplen > l3_offset && packet->data[l3_offset] >> 4 == 6)
+		type = TYPE_IPV6;
+	return parse_type(packet, type, l3_offset);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flow keys and endpoints outside the parser: their hash, and addresses as text. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "bs_packet.h"
+#include "ends.h"
+
+static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+uint32_t
+bs_tuple_hash(const struct bs_tuple *tuple)
+{
+	struct flow_end end[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		end[i].high = load_be64(tuple->addr[i]);
+		end[i].low = load_be64(tuple->addr[i] + 8);
+		end[i].port = tuple->port[i];
+	}
+	ends_order(&end[0], &end[1]);
+	return ends_hash(&end[0], &end[1], tuple->vlan, tuple->transport);
+}
+
+char *
+bs_endpoint_text(const uint8_t addr[16], uint16_t port, char buf[BS_ENDPOINT_TEXT_BYTES])
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (memcmp(addr, mapped_prefix, sizeof(mapped_prefix)) == 0) {
+		inet_ntop(AF_INET, addr + sizeof(mapped_prefix), host, sizeof(host));
+		snprintf(buf, BS_ENDPOINT_TEXT_BYTES, "%s:%u", host, port);
+	} else {
+		inet_ntop(AF_INET6, addr, host, sizeof(host));
+		snprintf(buf, BS_ENDPOINT_TEXT_BYTES, "[%s]:%u", host, port);
+	}
+	return buf;
+}
+
+int
+bs_address_parse(const char *text, uint8_t addr[16])
+{
+	uint8_t parsed[16];
+
+	if (inet_pton(AF_INET6, text, parsed) != 1) {
+		memcpy(parsed, mapped_prefix, sizeof(mapped_prefix));
+		if (inet_pton(AF_INET, text, parsed + sizeof(mapped_prefix)) != 1)
+			return -EINVAL;
+	}
+	memcpy(addr, parsed, sizeof(parsed));
+	return 0;
+}
