@@ -28,7 +28,8 @@
 #define BS_RPC_MAX_EVENTS 8u
 #define BS_LABEL_BYTES 96u
 #define BS_NAME_BYTES 48u
-#define BS_MAX_SERVICES 256u
+#define BS_MAX_SERVICES 256u /* service numbers are 0 to this one, which is "other" */
+#define BS_MAX_PROTOCOLS 256u
 #define BS_EVENT_CULPRITS 3u
 
 enum bs_record_type {
@@ -163,7 +164,7 @@ struct bs_rec_rpc {
 	uint8_t label_len;
 	uint8_t pad[7];
 	char label[BS_LABEL_BYTES]; /* not NUL-terminated */
-	uint8_t reserved[32];
+	uint8_t reserved[38];
 };
 
 struct bs_rec_segment {
@@ -350,7 +351,10 @@ unsigned bs_record_units(unsigned type);
 /*
  * The next record of a batch that may be hostile. *offset is moved past it.
  * A record is returned only if its type, units, and every enum, count and text
- * in it are in range: readers need no further checks.
+ * in it are in range: readers need no further checks. Of an RPC's instants,
+ * those that are known follow each other: request first <= all others <= t_end;
+ * request last <= request departure; response first <= last <= departure;
+ * response first copy <= response last.
  * NULL at the end with *error 0; NULL with *error = -EBADMSG, and *offset at
  * the bad record, if it is not a record.
  * data must be 8-byte aligned; the record points into it.
@@ -365,16 +369,20 @@ struct bs_rpc_view {
 };
 
 /*
- * The group whose RPC record is at `data`, which holds `bytes` bytes (validated
- * by bs_record_next or our own). 0, or -EBADMSG if segments or events are missing.
- * Returns the bytes of the whole group in *group_bytes.
+ * The group whose RPC record is at `data` (8-byte aligned), which holds `bytes`
+ * bytes and may be hostile: all of the group is validated as bs_record_next does.
+ * 0, or -EBADMSG if it is not an RPC, or segments or events are missing, bad or
+ * another RPC's. Returns the bytes of the whole group in *group_bytes.
  */
 int bs_rpc_view(const void *data, size_t bytes, struct bs_rpc_view *view, size_t *group_bytes);
 
 /* latency_ns of interfaces.md; 0 and false when the RPC was not answered. */
 bool bs_rpc_latency_ns(const struct bs_rec_rpc *rpc, uint64_t *latency_ns);
 
-/* What the segments add up to: the latency, or the age of an RPC without an answer. */
+/*
+ * What the segments add up to: the latency, or the age at t_end of an RPC that
+ * has none, counted from the first byte seen of it (response, if no request).
+ */
 uint64_t bs_rpc_extent_ns(const struct bs_rec_rpc *rpc);
 
 /*
