@@ -53,8 +53,8 @@ bs_checksum_sum(const uint8_t *bytes, size_t len);
  * length, which may go on behind its end (Ethernet padding). A routing header
  * with segments left is not considered: its packets' final destination is not
  * the one that is summed.
- * 0, or -EINVAL with nothing written: not TCP or UDP, headers not all there, an
- * impossible UDP length, or pieces that end before the payload does.
+ * 0, or -EINVAL with nothing written: not TCP or UDP, headers not all there, or
+ * pieces that end before the payload does.
  */
 int
 bs_checksum_complete(

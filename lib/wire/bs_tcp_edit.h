@@ -20,11 +20,12 @@
 
 /* Why an option cannot go into a packet. */
 enum bs_tcp_refusal {
-	BS_TCP_REFUSE_NONE,	   /* it can */
-	BS_TCP_REFUSE_NOT_TCP,	   /* not a whole TCP header that parse() understood */
-	BS_TCP_REFUSE_PARTIAL,	   /* the checksum is yet to be completed (bs_checksum.h) */
+	BS_TCP_REFUSE_NONE,    /* it can */
+	BS_TCP_REFUSE_NOT_TCP, /* not a whole TCP header that parse() understood (behind an AH none
+				  is) */
+	BS_TCP_REFUSE_PARTIAL, /* the checksum is yet to be completed (bs_checksum.h) */
 	BS_TCP_REFUSE_MALFORMED,   /* its option list does not parse */
-	BS_TCP_REFUSE_SIGNED,	   /* TCP-MD5, TCP-AO, or behind an AH */
+	BS_TCP_REFUSE_SIGNED,	   /* TCP-MD5 or TCP-AO */
 	BS_TCP_REFUSE_FOREIGN,	   /* carries somebody else's experimental option */
 	BS_TCP_REFUSE_PRESENT,	   /* carries this option already */
 	BS_TCP_REFUSE_NOT_SYN,	   /* announcements only: not a SYN or SYN-ACK */

@@ -11,7 +11,6 @@
 
 #define PROTOCOL_TCP 6u
 #define PROTOCOL_UDP 17u
-#define UDP_BYTES 8u
 #define TCP_CHECKSUM_AT 16u
 #define UDP_CHECKSUM_AT 6u
 
@@ -72,24 +71,15 @@ transport_sum(
 	const uint8_t *data = packet->data;
 	const uint8_t *ip = data + packet->l3, *l4 = data + packet->l4;
 	uint32_t header_len = (uint32_t)packet->payload - packet->l4;
-	uint32_t len = header_len + packet->payload_len;
 	uint64_t sum;
 
-	if (packet->parse != BS_PARSE_OK || packet->payload > packet->caplen)
+	if (packet->parse != BS_PARSE_OK || packet->payload > packet->caplen ||
+		(packet->l4_protocol != PROTOCOL_TCP && packet->l4_protocol != PROTOCOL_UDP))
 		return -EINVAL;
-	if (packet->l4_protocol == PROTOCOL_UDP) {
-		uint16_t udp_len = get16(l4 + 4);
-
-		if (udp_len < UDP_BYTES || udp_len > len)
-			return -EINVAL;
-		len = udp_len;
-	} else if (packet->l4_protocol != PROTOCOL_TCP) {
-		return -EINVAL;
-	}
 	sum = ip[0] >> 4 == 4 ? bs_checksum_sum(ip + 12, 2 * 4) : bs_checksum_sum(ip + 8, 2 * 16);
-	sum += (uint64_t)packet->l4_protocol + len;
+	sum += (uint64_t)packet->l4_protocol + header_len + packet->payload_len;
 	sum += bs_checksum_sum(l4, header_len);
-	if (!pieces_sum(payload, count, len - header_len, &sum))
+	if (!pieces_sum(payload, count, packet->payload_len, &sum))
 		return -EINVAL;
 	*out = bs_checksum_fold(sum);
 	return 0;

@@ -136,8 +136,7 @@ bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *
 		i++) {
 		if (len - l3 < BS_VLAN_BYTES)
 			return -EINVAL;
-		if (i < 2)
-			found.tuple.vlan[i] = get16(frame + l3) & VLAN_ID_MASK;
+		found.tuple.vlan[i > 0] = get16(frame + l3) & VLAN_ID_MASK;
 		ethertype = get16(frame + l3 + 2);
 		l3 += BS_VLAN_BYTES;
 	}

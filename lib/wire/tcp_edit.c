@@ -15,12 +15,9 @@
 #include "bytes.h"
 
 #define PROTOCOL_TCP 6u
-#define PROTOCOL_AH 51u
 #define IPV4_TOTAL_AT 2u
-#define IPV4_PROTOCOL_AT 9u
 #define IPV4_CHECKSUM_AT 10u
 #define IPV6_PAYLOAD_AT 4u
-#define IPV6_NEXT_AT 6u
 #define IPV6_BYTES 40u
 #define IP_LENGTH_MAX 65535u
 #define TCP_FIXED_BYTES 20u
@@ -54,25 +51,6 @@ has_tcp_header(const struct bs_packet *packet)
 	       packet->payload <= packet->l4 + TCP_HEADER_MAX && packet->payload <= packet->caplen;
 }
 
-/* An authentication header (RFC 4302) stands before TCP: it covers what an edit would change. */
-static bool
-is_behind_ah(const struct bs_packet *packet)
-{
-	const uint8_t *data = packet->data;
-	uint8_t next;
-	uint32_t at;
-
-	if (is_ipv4(packet))
-		return data[packet->l3 + IPV4_PROTOCOL_AT] == PROTOCOL_AH;
-	next = data[packet->l3 + IPV6_NEXT_AT];
-	at = packet->l3 + IPV6_BYTES;
-	while (next != PROTOCOL_AH && at + 8 <= packet->l4) {
-		next = data[at];
-		at += (data[at + 1] + 1u) * 8;
-	}
-	return next == PROTOCOL_AH;
-}
-
 static enum bs_tcp_refusal
 option_room(const struct bs_packet *packet, unsigned present, unsigned bytes)
 {
@@ -85,7 +63,7 @@ option_room(const struct bs_packet *packet, unsigned present, unsigned bytes)
 		return BS_TCP_REFUSE_PARTIAL;
 	if (packet->tcp_options & BS_TCPOPT_MALFORMED)
 		return BS_TCP_REFUSE_MALFORMED;
-	if (packet->tcp_options & BS_TCPOPT_MD5_AO || is_behind_ah(packet))
+	if (packet->tcp_options & BS_TCPOPT_MD5_AO)
 		return BS_TCP_REFUSE_SIGNED;
 	if (packet->tcp_options & BS_TCPOPT_FOREIGN_EXP)
 		return BS_TCP_REFUSE_FOREIGN;
@@ -287,8 +265,7 @@ bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data)
 
 	if (!has_tcp_header(packet) || !(packet->tcp_flags & BS_TCP_SYN) ||
 		packet->l4_checksum_partial ||
-		packet->tcp_options & (BS_TCPOPT_MALFORMED | BS_TCPOPT_MD5_AO) ||
-		is_behind_ah(packet))
+		packet->tcp_options & (BS_TCPOPT_MALFORMED | BS_TCPOPT_MD5_AO))
 		return 0;
 	at = mss_option_at(packet);
 	if (at == 0)
