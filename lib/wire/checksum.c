@@ -53,7 +53,7 @@ pieces_sum(const struct iovec *pieces, unsigned count, size_t need, uint64_t *su
 		size_t len = pieces[i].iov_len < need ? pieces[i].iov_len : need;
 		uint16_t part = bs_checksum_sum(pieces[i].iov_base, len);
 
-		*sum += odd ? (uint16_t)(part << 8 | part >> 8) : part;
+		*sum += odd ? __builtin_bswap16(part) : part;
 		odd ^= len & 1;
 		need -= len;
 	}

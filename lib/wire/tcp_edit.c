@@ -144,7 +144,7 @@ option_remove(struct bs_packet *packet, uint8_t *data, unsigned at, unsigned byt
 	uint16_t sum = bs_checksum_sum(data + at, bytes);
 
 	if ((at - packet->l4) & 1)
-		sum = (uint16_t)(sum << 8 | sum >> 8);
+		sum = __builtin_bswap16(sum);
 	memmove(data + bytes, data, at);
 	packet->data = data + bytes;
 	packet->caplen -= bytes;
@@ -282,8 +282,8 @@ bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data)
 	/* Astride two words of the checksum, the bytes of the value count swapped. */
 	odd = (at - packet->l4) & 1;
 	checksum = data + packet->l4 + TCP_CHECKSUM_AT;
-	put16(checksum, bs_checksum_adjust(get16(checksum),
-				odd ? (uint16_t)(before << 8 | before >> 8) : before,
-				odd ? (uint16_t)(after << 8 | after >> 8) : after));
+	put16(checksum,
+		bs_checksum_adjust(get16(checksum), odd ? __builtin_bswap16(before) : before,
+			odd ? __builtin_bswap16(after) : after));
 	return before - after;
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "bs_checksum.h"
 #include "bs_tcp_edit.h"
 #include "wire_frames.h"
 
@@ -24,7 +25,7 @@
 #define TSHARK_PACKETS 200u
 
 struct totals {
-	unsigned files, packets, tagged, refused[BS_TCP_REFUSE_COUNT];
+	unsigned files, packets, completed, tagged, refused[BS_TCP_REFUSE_COUNT];
 };
 
 static const struct bs_shim sample = {
@@ -48,7 +49,7 @@ static void
 round_trip(const struct pcap_pkthdr *header, const uint8_t *bytes, int link, struct totals *totals)
 {
 	uint8_t *block = malloc(BS_SHIM_OPTION_BYTES + header->caplen);
-	uint8_t *data = block + BS_SHIM_OPTION_BYTES;
+	uint8_t *data = block + BS_SHIM_OPTION_BYTES, *original = malloc(header->caplen + 1u);
 	struct bs_packet packet = {.data = data, .caplen = header->caplen, .len = header->len};
 	struct bs_packet before, tagged;
 	enum bs_tcp_refusal refusal;
@@ -58,11 +59,20 @@ round_trip(const struct pcap_pkthdr *header, const uint8_t *bytes, int link, str
 	if (parse_link(&packet, link) != BS_PARSE_OK || packet.l4_protocol != 6)
 		goto out;
 	totals->packets++;
+	if (packet.l4_checksum_partial && packet.payload_cap == packet.payload_len) {
+		struct iovec payload = {data + packet.payload, packet.payload_len};
+
+		assert_int_equal(bs_checksum_complete(&packet, data, &payload, 1), 0);
+		assert_true(frame_get16(data + packet.l4 + 16) ==
+			    frame_l4_checksum(data, packet.l3, packet.l4, 6));
+		totals->completed++;
+	}
 	before = packet;
+	memcpy(original, data, header->caplen);
 	refusal = bs_tcp_tag(&packet, block, &sample);
 	totals->refused[refusal]++;
 	if (refusal != BS_TCP_REFUSE_NONE) {
-		assert_memory_equal(data, bytes, header->caplen);
+		assert_memory_equal(data, original, header->caplen);
 		goto out;
 	}
 	totals->tagged++;
@@ -78,9 +88,10 @@ round_trip(const struct pcap_pkthdr *header, const uint8_t *bytes, int link, str
 
 	tagged.l4_checksum_partial = 0; /* looks like one by chance, 1 in 65536 */
 	assert_int_equal(bs_tcp_untag(&tagged, block), 0);
-	assert_memory_equal(data, bytes, header->caplen);
+	assert_memory_equal(data, original, header->caplen);
 	assert_int_equal(tagged.payload, before.payload);
 out:
+	free(original);
 	free(block);
 }
 
