@@ -25,40 +25,53 @@
 #define BS_DRAIN_SERVED_MAX 64u
 #define BS_DRAIN_OTHER 0u
 
+/* The service of a slice for which no packet was accounted. */
+#define BS_DRAIN_NO_SERVICE 0xFFFFu
+
 enum bs_drain_state {
 	BS_DRAIN_SERVE,
-	BS_DRAIN_PAUSE,     /* the next buffer takes nothing */
+	BS_DRAIN_PAUSE,	    /* the next buffer takes nothing */
 	BS_DRAIN_STALLED,   /* the thread was held */
 	BS_DRAIN_PREEMPTED, /* the scheduler took its CPU */
-	BS_DRAIN_SLEEP,     /* it slept because all was idle */
+	BS_DRAIN_SLEEP,	    /* it slept because all was idle */
 	BS_DRAIN_STATE_COUNT
 };
 
 struct bs_drain_log;
 
 /*
- * A log of `entries` state changes (rounded up to a power of two, >= 2) that
- * starts at t_ns in SERVE(OTHER), for `served` pairs numbered 1..served.
- * NULL with errno ENOMEM or EINVAL. Control thread.
+ * A log of `entries` state changes (2 to 2^24, rounded up to a power of two)
+ * that starts at t_ns in SERVE(OTHER), for `served` pairs numbered 1..served.
+ * Takes 64 + 16 * served bytes an entry. NULL with errno ENOMEM or EINVAL.
+ * Control thread.
  */
 struct bs_drain_log *bs_drain_create(unsigned entries, unsigned served, uint64_t t_ns);
 void bs_drain_destroy(struct bs_drain_log *log); /* NULL is fine */
 
 /*
- * From t_ns on the drainer is in `state`; `served` counts with SERVE only.
- * Setting the state it is in already writes nothing. Drainer only.
+ * From t_ns on the drainer is in `state`; `served` counts with SERVE only, and a
+ * number that is no pair's is OTHER. A t_ns before the last call's counts as the
+ * last call's. Setting the state it is in already adds nothing to the log, but
+ * t_ns is the last call's time. A state that lasts 0 ns leaves no trace, nor does
+ * what was accounted in it. Drainer only.
  */
-void bs_drain_set(struct bs_drain_log *log, uint64_t t_ns, enum bs_drain_state state, unsigned served);
+void bs_drain_set(
+	struct bs_drain_log *log, uint64_t t_ns, enum bs_drain_state state, unsigned served);
 
 /*
- * After the fact: from t_begin (the last call's time) to t_end it was in
- * `state` (a hang shows only when it is over), and from t_end on again in what
- * it was in before. Drainer only.
+ * After the fact: from t_begin (the time of the last set or insert) to t_end it
+ * was in `state` (a hang shows only when it is over), and from t_end on again in
+ * what it was in before. Nothing happens unless t_end is later. Drainer only.
  */
 void bs_drain_insert(struct bs_drain_log *log, uint64_t t_end, enum bs_drain_state state);
 
-/* What a slice of service carried, for the culprits: added to the current slice of SERVE(served). */
-void bs_drain_account(struct bs_drain_log *log, uint16_t service, uint32_t flow_hash, uint64_t bytes);
+/*
+ * What a slice of service carried, for the culprits: added to the current slice
+ * of SERVE(served). Four (service, flow) keys a slice are kept exactly; of more,
+ * one that carried over half of the bytes is still named. Drainer only.
+ */
+void bs_drain_account(
+	struct bs_drain_log *log, uint16_t service, uint32_t flow_hash, uint64_t bytes);
 
 /* The parts of one wait, in ns. They sum to t_out - t_in exactly. */
 struct bs_wait {
@@ -69,8 +82,8 @@ struct bs_wait {
 
 /*
  * Splits the wait of a packet of pair `served` that entered at t_in and leaves
- * at t_out (t_in <= t_out; t_out not before the last call's time). Drainer only.
- * O(log entries).
+ * at t_out (t_in <= t_out). Of OTHER, all service is contention. Time before the
+ * oldest entry held is unobserved. Drainer only. O(log entries).
  */
 void bs_drain_wait(const struct bs_drain_log *log, unsigned served, uint64_t t_in, uint64_t t_out,
 	struct bs_wait *wait);
@@ -78,28 +91,32 @@ void bs_drain_wait(const struct bs_drain_log *log, unsigned served, uint64_t t_i
 /* One who took time in an interval. */
 struct bs_drain_culprit {
 	uint16_t served;    /* whom the drainer served instead, or the own pair for congestion */
-	uint16_t service;   /* heaviest of the slices, by bytes */
-	uint32_t flow_hash; /* likewise */
+	uint16_t service;   /* heaviest of the slices, by bytes; or BS_DRAIN_NO_SERVICE */
+	uint32_t flow_hash; /* heaviest of the service's */
 	uint64_t bytes;
 	uint64_t ns;
 };
 
 /*
  * Who had the drainer between t_in and t_out, by time, largest first: for
- * `contention` all pairs but `served`, for `congestion` only `served` (one
- * entry per service). Returns how many of max were filled. Reads the log
- * entries of the interval: call it only for a wait that passed its threshold.
+ * CONTENTION all pairs but `served`, OTHER among them (their ns sum to the
+ * wait's contention); for CONGESTION only `served`, one entry per heaviest
+ * service of a slice (past 65 of them the least takes in the others). A slice
+ * that the interval cuts gives bytes in proportion. 0 for other causes. Returns
+ * how many of max were filled. Reads the log entries of the interval: call it
+ * only for a wait that passed its threshold. Drainer only.
  */
 unsigned bs_drain_culprits(const struct bs_drain_log *log, enum bs_cause cause, unsigned served,
 	uint64_t t_in, uint64_t t_out, struct bs_drain_culprit *out, unsigned max);
 
-/* Time in each state since create, up to t_ns; sums to t_ns - start. Drainer only. */
+/* Time in each state since create, up to t_ns, not before the last call's; sums to t_ns - start.
+ * Drainer only. */
 void bs_drain_totals(
 	const struct bs_drain_log *log, uint64_t t_ns, uint64_t ns[BS_DRAIN_STATE_COUNT]);
 
 static inline uint64_t
 bs_wait_sum(const struct bs_wait *wait)
 {
-	return wait->congestion + wait->contention + wait->pause + wait->stalled + wait->preempted
-		+ wait->sleep + wait->unobserved;
+	return wait->congestion + wait->contention + wait->pause + wait->stalled + wait->preempted +
+	       wait->sleep + wait->unobserved;
 }
