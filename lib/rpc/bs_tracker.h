@@ -149,6 +149,9 @@ struct bs_stay {
 	uint64_t culprit_id;
 };
 
+/* The tagging state of a flow; NULL if it is not followed. For ICMP errors that quote it. */
+struct bs_tagging *bs_tracker_tagging(struct bs_tracker *tracker, const struct bs_tuple *tuple);
+
 /* Live: the packet of `handle` stayed in a buffer. Call in order of the buffers. */
 void bs_tracker_stay(
 	struct bs_tracker *tracker, const struct bs_track_handle *handle, const struct bs_stay *stay);

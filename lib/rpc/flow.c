@@ -51,15 +51,14 @@ flow_table_fini(struct bs_tracker *tracker)
 }
 
 struct flow *
-flow_find(struct bs_tracker *tracker, const struct bs_packet *packet)
+flow_find(struct bs_tracker *tracker, const struct bs_tuple *tuple, uint32_t hash)
 {
-	uint32_t at = tracker->flow_buckets[packet->hash & tracker->flow_mask];
+	uint32_t at = tracker->flow_buckets[hash & tracker->flow_mask];
 
 	while (at != NONE) {
 		struct flow *flow = &tracker->flows[at];
 
-		if (flow->hash == packet->hash
-			&& memcmp(&flow->tuple, &packet->tuple, sizeof(flow->tuple)) == 0)
+		if (flow->hash == hash && memcmp(&flow->tuple, tuple, sizeof(flow->tuple)) == 0)
 			return flow;
 		at = flow->bucket_next;
 	}

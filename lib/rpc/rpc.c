@@ -501,7 +501,7 @@ void
 bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
 	unsigned reason, uint64_t t_ns)
 {
-	struct flow *flow = flow_find(tracker, packet);
+	struct flow *flow = flow_find(tracker, &packet->tuple, packet->hash);
 	struct mark_node *node;
 	struct bs_mark mark;
 	struct rpc *rpc;

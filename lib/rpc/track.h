@@ -226,7 +226,7 @@ index_of_rpc(const struct bs_tracker *tracker, const struct rpc *rpc)
 /* flow.c */
 int flow_table_init(struct bs_tracker *tracker);
 void flow_table_fini(struct bs_tracker *tracker);
-struct flow *flow_find(struct bs_tracker *tracker, const struct bs_packet *packet);
+struct flow *flow_find(struct bs_tracker *tracker, const struct bs_tuple *tuple, uint32_t hash);
 /* NULL: not to be followed, or no room. */
 struct flow *flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t);
 void flow_forget(struct bs_tracker *tracker, struct flow *flow, uint64_t t);

@@ -114,7 +114,7 @@ bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 		.ack = packet->ack,
 		.shim_id = arrival->shim_id,
 	};
-	struct flow *flow = flow_find(tracker, packet);
+	struct flow *flow = flow_find(tracker, &packet->tuple, packet->hash);
 
 	memset(tracked, 0, sizeof(*tracked));
 	tracked->service = BS_SERVICE_OTHER;
@@ -145,6 +145,14 @@ bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 	tracked->handle.seq_end = flow->dir[step.d].next;
 	if (flow->rpc_first != NONE)
 		rpc_settle(tracker, flow, step.t);
+}
+
+struct bs_tagging *
+bs_tracker_tagging(struct bs_tracker *tracker, const struct bs_tuple *tuple)
+{
+	struct flow *flow = flow_find(tracker, tuple, bs_tuple_hash(tuple));
+
+	return flow == NULL ? NULL : &flow->tagging;
 }
 
 void

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way out of a port: takes packets from the application queues by class,
+ * strictly or in deficit round robin (Shreedhar and Varghese, 1996), hands them
+ * to the port within its rate, and tells how long each that completes a message
+ * waited and for what.
+ */
+#include <rte_ethdev.h>
+#include <string.h>
+
+#include "bs_clock.h"
+#include "dataplane.h"
+#include "lcore.h"
+#include "port.h"
+
+#define RATE_BURST_NS 2000000ull /* a port that was idle may catch up for this long */
+
+/* --- rate ------------------------------------------------------------------ */
+
+static void
+tokens_refill(struct bs_egress *egress, uint64_t t)
+{
+	const uint64_t bytes_per_s = egress->port->rate_bps / 8;
+	const int64_t limit = (int64_t)(bytes_per_s * RATE_BURST_NS / BS_NS_PER_S) + 2048;
+	uint64_t elapsed_ns = t - egress->t_tokens;
+
+	if (elapsed_ns > BS_NS_PER_S)
+		elapsed_ns = BS_NS_PER_S;
+	if (elapsed_ns * bytes_per_s < BS_NS_PER_S)
+		return;
+	egress->t_tokens = t;
+	egress->tokens_bytes += (int64_t)(elapsed_ns * bytes_per_s / BS_NS_PER_S);
+	if (egress->tokens_bytes > limit)
+		egress->tokens_bytes = limit;
+}
+
+/* --- blocked downstream ------------------------------------------------------ */
+
+static void
+pause_episode(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t, bool over)
+{
+	if (egress->t_pause_begin == 0)
+		return;
+	if (t - egress->t_pause_begin >= lcore->dataplane->config.detect_ns[BS_CAUSE_PAUSE]
+		&& (over || !egress->pause_told)) {
+		for (unsigned i = 0; i < egress->queue_count; i++) {
+			struct bs_queue *queue = egress->queues[i];
+
+			if (rte_ring_count(queue->ring) > 0 || queue == egress->pending_queue)
+				bs_lcore_episode(lcore, BS_CAUSE_PAUSE, queue->buffer, 0,
+					egress->tx_buffer, egress->t_pause_begin, over ? t : 0, 1);
+		}
+		egress->pause_told = true;
+	}
+	if (over) {
+		egress->t_pause_begin = 0;
+		egress->pause_told = false;
+	}
+}
+
+static void
+blocked(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t)
+{
+	if (egress->t_pause_begin == 0)
+		egress->t_pause_begin = t;
+	bs_drain_set(egress->log, t, BS_DRAIN_PAUSE, BS_DRAIN_OTHER);
+	pause_episode(lcore, egress, t, false);
+}
+
+/* --- departures -------------------------------------------------------------- */
+
+static uint32_t
+part(uint64_t ns)
+{
+	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
+}
+
+void
+bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned served, uint16_t buffer,
+	uint64_t t_in, uint64_t t_out)
+{
+	struct bs_drain_culprit culprit;
+	struct bs_wait wait;
+
+	memset(stay, 0, sizeof(*stay));
+	bs_drain_wait(log, served, t_in, t_out, &wait);
+	stay->t_in = t_in;
+	stay->t_out = t_out;
+	stay->buffer = buffer;
+	stay->congestion = part(wait.congestion);
+	stay->contention = part(wait.contention);
+	stay->pause = part(wait.pause);
+	stay->stalled = part(wait.stalled);
+	stay->preempted = part(wait.preempted);
+	stay->sleep = part(wait.sleep);
+	stay->unobserved = part(wait.unobserved);
+	if (wait.congestion + wait.contention < BS_STALL_NS)
+		return;
+	if (bs_drain_culprits(log,
+		    wait.contention > wait.congestion ? BS_CAUSE_CONTENTION : BS_CAUSE_CONGESTION,
+		    served, t_in, t_out, &culprit, 1) == 1) {
+		stay->culprit_kind = BS_CULPRIT_SERVICE;
+		stay->culprit_id = culprit.service;
+	}
+}
+
+/* The packet of `handle` leaves: told to the flow's owner, here or on its lcore. */
+static void
+depart(struct bs_lcore *lcore, struct bs_queue *queue, const struct bs_departure *departure)
+{
+	struct bs_lcore *owner = queue->producer;
+
+	if (owner == lcore) {
+		bs_tracker_stay(lcore->tracker, &departure->handle, &departure->stay);
+		bs_tracker_departed(lcore->tracker, &departure->handle, departure->t_departed);
+	} else if (rte_ring_sp_enqueue_elem(owner->departures[lcore->index], (void *)(uintptr_t)departure,
+			   sizeof(*departure)) != 0) {
+		bs_count(&lcore->counters.departures_lost, 1);
+	}
+}
+
+void
+bs_departures_poll(struct bs_lcore *lcore)
+{
+	struct bs_departure departures[BS_BURST];
+
+	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
+		unsigned n;
+
+		if (lcore->departures[i] == NULL)
+			continue;
+		n = rte_ring_sc_dequeue_burst_elem(
+			lcore->departures[i], departures, sizeof(departures[0]), BS_BURST, NULL);
+		for (unsigned k = 0; k < n; k++) {
+			bs_tracker_stay(lcore->tracker, &departures[k].handle, &departures[k].stay);
+			bs_tracker_departed(
+				lcore->tracker, &departures[k].handle, departures[k].t_departed);
+		}
+	}
+}
+
+/* --- sending ----------------------------------------------------------------- */
+
+/* Offers what is pending to the port. What it takes departs now; returns how many that were. */
+static unsigned
+send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
+{
+	struct bs_departure departures[BS_BURST];
+	struct bs_queue *queue = egress->pending_queue;
+	struct rte_mbuf **mbufs = &egress->pending[egress->pending_at];
+	const uint64_t *t_in = &egress->pending_t_in[egress->pending_at];
+	uint64_t bytes[BS_BURST], sum = 0, t;
+	bool told[BS_BURST];
+	unsigned sent;
+
+	for (unsigned i = 0; i < egress->pending_count; i++) {
+		told[i] = (mbufs[i]->ol_flags & bs_mbuf_handle_flag) != 0;
+		bytes[i] = mbufs[i]->pkt_len;
+		if (told[i])
+			departures[i].handle = bs_meta(mbufs[i])->handle;
+	}
+	sent = rte_eth_tx_burst(
+		egress->port->id, egress->tx_queue, mbufs, (uint16_t)egress->pending_count);
+	t = bs_lcore_now(lcore);
+	for (unsigned i = 0; i < sent; i++) {
+		uint64_t wait_ns = t - t_in[i];
+
+		sum += bytes[i];
+		queue->wait_ns_sum += wait_ns;
+		if (wait_ns > queue->wait_ns_max)
+			queue->wait_ns_max = wait_ns;
+		if (!told[i])
+			continue;
+		bs_stay_fill(&departures[i].stay, egress->log, queue->served, queue->buffer, t_in[i], t);
+		departures[i].t_departed = t;
+		depart(lcore, queue, &departures[i]);
+	}
+	bs_drain_account(egress->log, queue->service, 0, sum);
+	bs_count(&queue->dequeued, sent);
+	bs_count(&egress->tx_packets, sent);
+	bs_count(&egress->tx_bytes, sum);
+	egress->tokens_bytes -= (int64_t)sum;
+	queue->deficit_bytes -= (int64_t)sum;
+	egress->pending_at += sent;
+	egress->pending_count -= sent;
+	if (egress->pending_count > 0) {
+		bs_count(&egress->tx_refusals, 1);
+		blocked(lcore, egress, t);
+	} else {
+		egress->pending_queue = NULL;
+		pause_episode(lcore, egress, t, true);
+		bs_drain_set(egress->log, t, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
+	}
+	return sent;
+}
+
+/* The next queue to serve: the lowest class that has packets; within it, whose turn and credit it is. */
+static struct bs_queue *
+choose(struct bs_lcore *lcore, struct bs_egress *egress)
+{
+	const bool priority = lcore->dataplane->config.app_queue.schedule == BS_SCHEDULE_PRIORITY;
+	const int64_t quantum = lcore->dataplane->config.app_queue.quantum_bytes;
+	struct bs_queue *first = NULL;
+	unsigned first_at = 0;
+
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		unsigned at = egress->next + i;
+		struct bs_queue *queue;
+
+		if (at >= egress->queue_count)
+			at -= egress->queue_count;
+		queue = egress->queues[at];
+		if (rte_ring_empty(queue->ring)) {
+			queue->deficit_bytes = 0;
+			continue;
+		}
+		if (first == NULL || (priority && queue->class_ < first->class_)) {
+			first = queue;
+			first_at = at;
+		}
+	}
+	if (first == NULL)
+		return NULL;
+	if (first->deficit_bytes <= 0)
+		first->deficit_bytes += quantum;
+	/* its quantum spent, the turn goes on to the next of its class */
+	egress->next = first_at;
+	return first;
+}
+
+static unsigned
+take_burst(struct bs_egress *egress, struct bs_queue *queue)
+{
+	unsigned n = rte_ring_sc_dequeue_burst(
+		queue->ring, (void **)egress->pending, BS_BURST, NULL);
+
+	for (unsigned i = 0; i < n; i++)
+		egress->pending_t_in[i] = bs_entries_pop(queue->entries);
+	egress->pending_queue = queue;
+	egress->pending_count = n;
+	egress->pending_at = 0;
+	return n;
+}
+
+unsigned
+bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
+{
+	unsigned moved = 0;
+
+	for (unsigned round = 0; round < 4; round++) {
+		uint64_t t = bs_lcore_now(lcore);
+		struct bs_queue *queue;
+
+		if (egress->pending_count == 0) {
+			queue = choose(lcore, egress);
+			if (queue == NULL) {
+				bs_drain_set(egress->log, t, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
+				return moved;
+			}
+			if (egress->port->rate_bps != 0) {
+				tokens_refill(egress, t);
+				if (egress->tokens_bytes <= 0) {
+					blocked(lcore, egress, t);
+					return moved;
+				}
+			}
+			bs_drain_set(egress->log, t, BS_DRAIN_SERVE, queue->served);
+			take_burst(egress, queue);
+		} else {
+			queue = egress->pending_queue;
+		}
+		moved += send_pending(lcore, egress);
+		if (egress->pending_count > 0)
+			return moved;
+		if (queue->deficit_bytes <= 0 && ++egress->next >= egress->queue_count)
+			egress->next = 0;
+	}
+	return moved;
+}
+
+void
+bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress)
+{
+	rte_pktmbuf_free_bulk(&egress->pending[egress->pending_at], egress->pending_count);
+	bs_count(&lcore->counters.reasons[BS_REASON_TX_REFUSED], egress->pending_count);
+	egress->pending_count = 0;
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		struct rte_mbuf *mbufs[BS_BURST];
+		unsigned n;
+
+		while ((n = rte_ring_sc_dequeue_burst(
+				egress->queues[i]->ring, (void **)mbufs, BS_BURST, NULL)) > 0) {
+			rte_pktmbuf_free_bulk(mbufs, n);
+			bs_count(&lcore->counters.reasons[BS_REASON_SHUTDOWN], n);
+		}
+	}
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way in: polls rx queues, parses a burst, gives packets of other lcores'
+ * flows to their owners, and takes its own through tracking and shim to the
+ * application queues. What is not understood goes the same way, unchanged.
+ */
+#include <rte_ethdev.h>
+#include <rte_prefetch.h>
+#include <string.h>
+
+#include "bs_icmp_edit.h"
+#include "dataplane.h"
+#include "lcore.h"
+#include "port.h"
+
+#define PREFETCH_AHEAD 4u
+#define PIECES_MAX 64u
+
+/* A burst on its way through the lcore. */
+struct burst {
+	struct bs_port *from;
+	struct rte_mbuf *mbufs[BS_BURST];
+	struct bs_packet packets[BS_BURST];
+	unsigned count;
+	uint64_t t_low, t_poll;
+	uint32_t hang_ns;    /* of the poll gap: the poller was not there */
+	uint8_t hang_state;
+	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
+	struct bs_ingress *ingress;        /* likewise */
+};
+
+static bool
+chain_consistent(const struct rte_mbuf *mbuf)
+{
+	uint32_t sum = 0;
+	unsigned segments = 0;
+
+	for (const struct rte_mbuf *m = mbuf; m != NULL && segments <= mbuf->nb_segs; m = m->next) {
+		sum += m->data_len;
+		segments++;
+	}
+	return sum == mbuf->pkt_len && segments == mbuf->nb_segs;
+}
+
+static void
+discard(struct bs_lcore *lcore, struct rte_mbuf *mbuf, enum bs_reason reason)
+{
+	bs_count(&lcore->counters.reasons[reason], 1);
+	rte_pktmbuf_free(mbuf);
+}
+
+/* Parses; drops what is no frame at all. An ICMP error belongs to the flow it quotes. */
+static bool
+parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, uint64_t t)
+{
+	struct bs_icmp_too_big too_big;
+
+	if (mbuf->nb_segs > 1 && !chain_consistent(mbuf)) {
+		discard(lcore, mbuf, BS_REASON_BAD_CHAIN);
+		return false;
+	}
+	packet->t_ns = t;
+	packet->number = 0;
+	packet->data = rte_pktmbuf_mtod(mbuf, const uint8_t *);
+	packet->caplen = mbuf->data_len;
+	packet->len = mbuf->pkt_len;
+	packet->hash = 0;
+	bs_packet_parse(packet);
+	if (packet->parse == BS_PARSE_RUNT) {
+		discard(lcore, mbuf, BS_REASON_RUNT);
+		return false;
+	}
+	if (packet->parse == BS_PARSE_ICMP
+		&& bs_icmp_too_big_parse(packet->data, packet->caplen, &too_big) == 0)
+		packet->hash = bs_tuple_hash(&too_big.tuple);
+	else if (packet->parse != BS_PARSE_OK)
+		packet->hash = 0;
+	return true;
+}
+
+/* The payload behind the first segment. */
+static unsigned
+further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
+	struct bs_piece pieces[PIECES_MAX])
+{
+	uint32_t left = packet->payload_len - packet->payload_cap;
+	unsigned n = 0;
+
+	for (const struct rte_mbuf *m = mbuf->next; m != NULL && left > 0 && n < PIECES_MAX; m = m->next) {
+		pieces[n].data = rte_pktmbuf_mtod(m, const uint8_t *);
+		pieces[n].bytes = RTE_MIN((uint32_t)m->data_len, left);
+		left -= pieces[n].bytes;
+		n++;
+	}
+	return n;
+}
+
+/* What the completing packet of a message waited in the rx ring for. */
+static void
+tell_rx_stay(struct bs_lcore *lcore, const struct burst *burst, const struct bs_tracked *tracked)
+{
+	struct bs_stay stay;
+	uint64_t wait_ns = burst->t_poll - tracked->t_arrival;
+
+	if (burst->rx_log != NULL) {
+		bs_stay_fill(&stay, burst->rx_log, burst->ingress->served, burst->ingress->buffer,
+			tracked->t_arrival, burst->t_poll);
+	} else {
+		uint32_t ns = wait_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)wait_ns;
+		uint32_t hang_ns = RTE_MIN(burst->hang_ns, ns);
+
+		memset(&stay, 0, sizeof(stay));
+		stay.t_in = tracked->t_arrival;
+		stay.t_out = burst->t_poll;
+		stay.buffer = burst->from->rx_buffer;
+		stay.stalled = burst->hang_state == BS_DRAIN_STALLED ? hang_ns : 0;
+		stay.preempted = burst->hang_state == BS_DRAIN_PREEMPTED ? hang_ns : 0;
+		stay.sleep = burst->hang_state == BS_DRAIN_SLEEP ? hang_ns : 0;
+		stay.contention = ns - hang_ns;
+	}
+	stay.quality = tracked->quality;
+	stay.uncertainty_ns = tracked->uncertainty_ns;
+	bs_tracker_stay(lcore->tracker, &tracked->handle, &stay);
+}
+
+/* Follows one packet of this lcore's, edits its shim, and stages it for its way out. */
+static void
+take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
+{
+	struct rte_mbuf *mbuf = burst->mbufs[at];
+	struct bs_packet *packet = &burst->packets[at];
+	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
+	struct bs_tracked tracked = {.service = BS_SERVICE_OTHER};
+	struct bs_shim_step step = {
+		.lcore = lcore,
+		.mbuf = mbuf,
+		.packet = packet,
+		.tracked = &tracked,
+		.from = burst->from,
+		.to = burst->from->peer,
+	};
+	struct bs_piece pieces[PIECES_MAX];
+
+	mbuf->ol_flags &= ~bs_mbuf_handle_flag;
+	bs_count(&lcore->counters.parse[packet->parse], 1);
+	if (packet->parse == BS_PARSE_OK) {
+		unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
+
+		arrival.shim_id = bs_shim_adopt(burst->from, packet);
+		bs_tracker_packet(lcore->tracker, packet, &arrival, pieces, n, &tracked);
+		if (tracked.handle.valid) {
+			bs_meta(mbuf)->handle = tracked.handle;
+			mbuf->ol_flags |= bs_mbuf_handle_flag;
+			tell_rx_stay(lcore, burst, &tracked);
+		}
+		bs_shim_edit(&step);
+	} else if (packet->parse == BS_PARSE_ICMP) {
+		bs_shim_icmp(&step);
+	}
+	bs_queue_stage(lcore, lcore->queues[step.to->index][tracked.service], mbuf);
+}
+
+static unsigned
+owner_of(const struct bs_lcore *lcore, uint32_t hash)
+{
+	return (unsigned)(((uint64_t)hash * lcore->dataplane->lcore_count) >> 32);
+}
+
+/* Gives a packet to the lcore that owns its flow. */
+static void
+hand_over(struct bs_lcore *lcore, struct burst *burst, unsigned at, unsigned owner_index)
+{
+	struct bs_lcore *owner = lcore->dataplane->lcores[owner_index];
+	struct rte_mbuf *mbuf = burst->mbufs[at];
+	struct bs_meta *meta = bs_meta(mbuf);
+
+	meta->t_low = burst->t_low;
+	meta->t_poll = burst->t_poll;
+	meta->hang_ns = burst->hang_ns;
+	meta->hang_state = burst->hang_state;
+	meta->port = (uint16_t)burst->from->index;
+	if (rte_ring_sp_enqueue(owner->handover[lcore->index], mbuf) != 0)
+		discard(lcore, mbuf, BS_REASON_HANDOVER_FULL);
+	else
+		bs_lcore_ring(owner);
+}
+
+/* Parses a burst, then takes or hands over each packet. Packets parse() drops leave the burst. */
+static void
+process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < burst->count && i < PREFETCH_AHEAD; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i], const void *));
+	for (unsigned i = 0; i < burst->count; i++) {
+		struct rte_mbuf *mbuf = burst->mbufs[i];
+
+		if (i + PREFETCH_AHEAD < burst->count)
+			rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i + PREFETCH_AHEAD], const void *));
+		if (!parse(lcore, mbuf, &burst->packets[kept], burst->t_poll))
+			continue;
+		bs_tracker_prefetch(lcore->tracker, burst->packets[kept].hash);
+		burst->mbufs[kept++] = mbuf;
+	}
+	for (unsigned i = 0; i < kept; i++) {
+		unsigned owner = may_hand_over && burst->packets[i].hash != 0
+			? owner_of(lcore, burst->packets[i].hash)
+			: lcore->index;
+
+		if (owner == lcore->index)
+			take(lcore, burst, i);
+		else
+			hand_over(lcore, burst, i, owner);
+	}
+	bs_queues_flush(lcore, burst->t_poll);
+}
+
+/* If the poll gap was long, how much of it the lcore was not there. */
+static void
+explain_gap(struct bs_lcore *lcore, struct burst *burst)
+{
+	struct bs_wait wait;
+
+	burst->hang_ns = 0;
+	if (burst->t_poll - burst->t_low < BS_STALL_NS)
+		return;
+	bs_drain_wait(lcore->rx_log, burst->ingress->served, burst->t_low, burst->t_poll, &wait);
+	burst->hang_state = wait.stalled >= wait.preempted && wait.stalled >= wait.sleep
+		? BS_DRAIN_STALLED
+		: wait.preempted >= wait.sleep ? BS_DRAIN_PREEMPTED
+					       : BS_DRAIN_SLEEP;
+	burst->hang_ns = (uint32_t)RTE_MIN(wait.stalled + wait.preempted + wait.sleep, (uint64_t)UINT32_MAX);
+}
+
+unsigned
+bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress)
+{
+	struct burst burst;
+	uint64_t t_before = bs_lcore_now(lcore), bytes = 0;
+
+	bs_drain_set(lcore->rx_log, t_before, BS_DRAIN_SERVE, ingress->served);
+	burst.count = rte_eth_rx_burst(ingress->port->id, ingress->rx_queue, burst.mbufs, BS_BURST);
+	if (burst.count == 0) {
+		ingress->t_short = t_before;
+		return 0;
+	}
+	burst.from = ingress->port;
+	burst.ingress = ingress;
+	burst.rx_log = lcore->rx_log;
+	burst.t_low = ingress->t_short;
+	burst.t_poll = bs_lcore_now(lcore);
+	if (burst.count < BS_BURST)
+		ingress->t_short = t_before;
+	for (unsigned i = 0; i < burst.count; i++)
+		bytes += burst.mbufs[i]->pkt_len;
+	bs_count(&ingress->packets, burst.count);
+	bs_count(&ingress->bytes, bytes);
+	bs_count(&lcore->counters.bursts, 1);
+	explain_gap(lcore, &burst);
+	process(lcore, &burst, lcore->dataplane->lcore_count > 1);
+	return burst.count;
+}
+
+unsigned
+bs_handover_poll(struct bs_lcore *lcore)
+{
+	const struct bs_dataplane *dataplane = lcore->dataplane;
+	unsigned moved = 0;
+
+	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
+		struct rte_mbuf *mbufs[BS_BURST];
+		unsigned n, begin = 0;
+
+		if (lcore->handover[i] == NULL)
+			continue;
+		n = rte_ring_sc_dequeue_burst(lcore->handover[i], (void **)mbufs, BS_BURST, NULL);
+		moved += n;
+		/* packets of one burst there are one burst here */
+		while (begin < n) {
+			const struct bs_meta *meta = bs_meta(mbufs[begin]);
+			struct burst burst;
+			unsigned end = begin;
+
+			burst.count = 0;
+			burst.from = dataplane->port_list[meta->port];
+			burst.ingress = NULL;
+			burst.rx_log = NULL;
+			burst.t_low = meta->t_low;
+			burst.t_poll = meta->t_poll;
+			burst.hang_ns = meta->hang_ns;
+			burst.hang_state = meta->hang_state;
+			while (end < n && bs_meta(mbufs[end])->t_poll == burst.t_poll
+				&& bs_meta(mbufs[end])->port == meta->port)
+				burst.mbufs[burst.count++] = mbufs[end++];
+			begin = end;
+			process(lcore, &burst, false);
+		}
+	}
+	return moved;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An lcore's turn and what happens between turns: noticing that it was away,
+ * idling without burning a CPU, housekeeping.
+ */
+#include "lcore.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bs_clock.h"
+#include "dataplane.h"
+#include "port.h"
+
+uint64_t bs_mbuf_handle_flag;
+
+#define IDLE_SPINS 200u               /* empty turns before it sleeps */
+#define SLEEP_WITH_FDS_MS 10          /* packets wake it */
+#define SLEEP_BLIND_NS 500000l        /* nothing does */
+#define HOUSEKEEPING_NS 1000000ull
+#define SCHEDULER_NS 1000000000ull
+
+/* --- records -------------------------------------------------------------------- */
+
+int
+bs_lcore_put(void *lcore, const void *units, unsigned count)
+{
+	struct bs_lcore *self = lcore;
+
+	return rte_ring_sp_enqueue_bulk_elem(
+		       self->records, (void *)(uintptr_t)units, BS_UNIT_BYTES, count, NULL) == count
+		? 0
+		: -ENOBUFS;
+}
+
+void
+bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_t detail,
+	uint16_t upstream, uint64_t t_begin, uint64_t t_end, uint64_t count)
+{
+	struct bs_rec_event event;
+
+	memset(&event, 0, sizeof(event));
+	bs_record_head(&event.head, BS_REC_EVENT, lcore->index);
+	event.t_begin = t_begin;
+	event.t_end = t_end;
+	event.blocking_ns = t_end == 0 ? 0 : t_end - t_begin;
+	event.count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+	event.buffer = buffer;
+	event.detail = detail;
+	event.type = (uint8_t)type;
+	event.quality = BS_QUALITY_EXACT;
+	event.upstream = upstream;
+	event.culprit_kind[0] = BS_CULPRIT_LCORE;
+	event.culprits[0].id = lcore->index;
+	event.culprit_count = type == BS_CAUSE_HANG;
+	bs_lcore_put(lcore, &event, BS_UNITS_OF(struct bs_rec_event));
+}
+
+/* --- time ----------------------------------------------------------------------- */
+
+static void
+logs_insert(struct bs_lcore *lcore, uint64_t t, enum bs_drain_state state)
+{
+	bs_drain_insert(lcore->rx_log, t, state);
+	for (unsigned i = 0; i < lcore->egress_count; i++)
+		bs_drain_insert(lcore->egress[i].log, t, state);
+}
+
+/* Held by something, or without a CPU? Asks the scheduler, which counts time on the run queue. */
+static enum bs_drain_state
+why_away(struct bs_lcore *lcore, uint64_t gap_ns)
+{
+	uint64_t delay_ns = lcore->dataplane->run_delay_ns();
+	uint64_t waited_ns = delay_ns - lcore->run_delay_ns;
+
+	lcore->run_delay_ns = delay_ns;
+	return waited_ns >= gap_ns / 2 ? BS_DRAIN_PREEMPTED : BS_DRAIN_STALLED;
+}
+
+/* The buffers that this lcore drains, and did not. */
+static void
+hang_episodes(struct bs_lcore *lcore, enum bs_drain_state state, uint64_t t_begin, uint64_t t_end)
+{
+	const uint16_t detail =
+		state == BS_DRAIN_PREEMPTED ? BS_DETAIL_PREEMPTED : BS_DETAIL_STALLED;
+
+	for (unsigned i = 0; i < lcore->ingress_count; i++)
+		bs_lcore_episode(lcore, BS_CAUSE_HANG, lcore->ingress[i].buffer, detail,
+			BS_BUFFER_NONE, t_begin, t_end, 1);
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		const struct bs_egress *egress = &lcore->egress[i];
+
+		for (unsigned k = 0; k < egress->queue_count; k++) {
+			if (rte_ring_count(egress->queues[k]->ring) > 0)
+				bs_lcore_episode(lcore, BS_CAUSE_HANG, egress->queues[k]->buffer,
+					detail, BS_BUFFER_NONE, t_begin, t_end, 1);
+		}
+	}
+}
+
+uint64_t
+bs_lcore_now(struct bs_lcore *lcore)
+{
+	const uint64_t t_before = lcore->t_turn, t = bs_clock_now_ns();
+	enum bs_drain_state state;
+
+	lcore->t_turn = t;
+	if (likely(t - t_before < BS_STALL_NS))
+		return t;
+	state = why_away(lcore, t - t_before);
+	logs_insert(lcore, t, state);
+	if (t - t_before >= lcore->dataplane->config.detect_ns[BS_CAUSE_HANG])
+		hang_episodes(lcore, state, t_before, t);
+	return t;
+}
+
+uint64_t
+bs_run_delay_ns(void)
+{
+	char text[96];
+	unsigned long long on_cpu, delay = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+
+	if (file == NULL)
+		return 0;
+	if (fgets(text, sizeof(text), file) == NULL || sscanf(text, "%llu %llu", &on_cpu, &delay) != 2)
+		delay = 0;
+	fclose(file);
+	return delay;
+}
+
+/* --- the turn ------------------------------------------------------------------- */
+
+static void
+stay_away(struct bs_lcore *lcore)
+{
+	uint64_t stall_ns = __atomic_exchange_n(&lcore->fault_stall_ns, 0, __ATOMIC_RELAXED);
+	uint64_t t_end = lcore->t_turn + stall_ns;
+
+	if (stall_ns == 0)
+		return;
+	while (bs_clock_now_ns() < t_end)
+		rte_pause();
+}
+
+static void
+housekeep(struct bs_lcore *lcore, uint64_t t)
+{
+	bs_tracker_advance(lcore->tracker, t);
+	if (t - lcore->t_scheduler >= SCHEDULER_NS) {
+		lcore->t_scheduler = t;
+		lcore->run_delay_ns = lcore->dataplane->run_delay_ns();
+	}
+}
+
+unsigned
+bs_lcore_turn(struct bs_lcore *lcore)
+{
+	uint64_t t = bs_lcore_now(lcore);
+	unsigned moved = 0;
+
+	__atomic_store_n(&lcore->heartbeat_ns, t, __ATOMIC_RELAXED);
+	if (unlikely(__atomic_load_n(&lcore->fault_stall_ns, __ATOMIC_RELAXED) != 0))
+		stay_away(lcore);
+	for (unsigned i = 0; i < lcore->ingress_count; i++)
+		moved += bs_ingress_poll(lcore, &lcore->ingress[i]);
+	bs_drain_set(lcore->rx_log, lcore->t_turn, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
+	if (lcore->dataplane->lcore_count > 1) {
+		moved += bs_handover_poll(lcore);
+		bs_departures_poll(lcore);
+	}
+	for (unsigned i = 0; i < lcore->egress_count; i++)
+		moved += bs_egress_serve(lcore, &lcore->egress[i]);
+	bs_count(&lcore->counters.polls, 1);
+	bs_count(&lcore->counters.packets, moved);
+	if (lcore->t_turn - lcore->t_housekeeping >= HOUSEKEEPING_NS) {
+		lcore->t_housekeeping = lcore->t_turn;
+		housekeep(lcore, lcore->t_turn);
+	}
+	return moved;
+}
+
+/* --- idling --------------------------------------------------------------------- */
+
+void
+bs_lcore_ring(struct bs_lcore *lcore)
+{
+	const uint64_t one = 1;
+
+	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST)
+		&& write(lcore->doorbell, &one, sizeof(one)) < 0)
+		return; /* it is already rung */
+}
+
+/* Nothing may be left for it to do that no descriptor would tell of. */
+static bool
+has_work(const struct bs_lcore *lcore)
+{
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		if (lcore->egress[i].pending_count > 0)
+			return true;
+		for (unsigned k = 0; k < lcore->egress[i].queue_count; k++) {
+			if (!rte_ring_empty(lcore->egress[i].queues[k]->ring))
+				return true;
+		}
+	}
+	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
+		if ((lcore->handover[i] != NULL && !rte_ring_empty(lcore->handover[i]))
+			|| (lcore->departures[i] != NULL && !rte_ring_empty(lcore->departures[i])))
+			return true;
+	}
+	return false;
+}
+
+static void
+idle(struct bs_lcore *lcore)
+{
+	struct pollfd fds[BS_CONFIG_PORTS * 2 + 1];
+	struct timespec timeout = {0, SLEEP_BLIND_NS};
+	unsigned n = 0;
+	uint64_t rung, t;
+
+	if (++lcore->idle_turns < IDLE_SPINS) {
+		rte_pause();
+		return;
+	}
+	/* first say so, then look again: whoever adds work rings if it saw this */
+	__atomic_store_n(&lcore->sleeping, 1, __ATOMIC_SEQ_CST);
+	if (!has_work(lcore)) {
+		fds[n++] = (struct pollfd){.fd = lcore->doorbell, .events = POLLIN};
+		for (unsigned i = 0; i < lcore->wait_fd_count; i++)
+			fds[n++] = (struct pollfd){.fd = lcore->wait_fds[i], .events = POLLIN};
+		if (lcore->wait_fd_count >= lcore->ingress_count)
+			timeout.tv_nsec = SLEEP_WITH_FDS_MS * 1000000l;
+		if (ppoll(fds, n, &timeout, NULL) > 0 && (fds[0].revents & POLLIN)
+			&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
+			rung = 0; /* somebody else read it: no matter */
+		t = bs_clock_now_ns();
+		logs_insert(lcore, t, BS_DRAIN_SLEEP);
+		lcore->t_turn = t;
+	}
+	__atomic_store_n(&lcore->sleeping, 0, __ATOMIC_SEQ_CST);
+}
+
+int
+bs_lcore_run(void *lcore)
+{
+	struct bs_lcore *self = lcore;
+
+	self->t_turn = self->t_scheduler = bs_clock_now_ns();
+	self->run_delay_ns = self->dataplane->run_delay_ns();
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		if (bs_lcore_turn(self) > 0)
+			self->idle_turns = 0;
+		else
+			idle(self);
+	}
+	return 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One pipeline lcore and what it owns. Packets go one way through it:
+ *
+ *   rx ring -> ingress (parse, owner?) -> track, tag or untag -> app queue -> egress -> tx ring
+ *                        |                                          ^
+ *                        +-- handover ring to the owner lcore ------+ (there)
+ *
+ * Everything here is written by its lcore alone unless a field says otherwise.
+ * An lcore is driven by bs_lcore_run(), or turn by turn by a test.
+ */
+#pragma once
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "bs_drain.h"
+#include "bs_entries.h"
+#include "bs_tracker.h"
+#include "config.h"
+#include "snapshot.h"
+
+#define BS_BURST 32u
+#define BS_PORT_QUEUES 16u
+#define BS_RING_UNITS 32768u   /* of the record ring of an lcore */
+#define BS_DEPARTURES 4096u
+
+struct bs_dataplane;
+struct bs_lcore;
+struct bs_port;
+
+/* Per mbuf, in its private area; valid where the packet's flag says so. */
+struct bs_meta {
+	struct bs_track_handle handle; /* with bs_mbuf_handle_flag */
+	uint64_t t_low, t_poll;        /* of its arrival; while being handed over */
+	uint32_t hang_ns;              /* of the poll gap, the poller was not there */
+	uint16_t port;                 /* it came from */
+	uint8_t hang_state;            /* enum bs_drain_state of that */
+};
+
+/* Flag in ol_flags: the private area names messages that this packet completes. */
+extern uint64_t bs_mbuf_handle_flag;
+
+static inline struct bs_meta *
+bs_meta(struct rte_mbuf *mbuf)
+{
+	return (struct bs_meta *)rte_mbuf_to_priv(mbuf);
+}
+
+/* An application queue of one (service, direction, producer lcore): SP/SC. */
+struct bs_queue {
+	struct rte_ring *ring;
+	struct bs_entries *entries;
+	struct bs_lcore *producer;
+	uint16_t buffer;  /* number in records */
+	uint16_t service; /* or BS_SERVICE_OTHER */
+	uint8_t class_;
+	uint8_t served;   /* its pair in the drainer's log */
+
+	/* producer's cache line */
+	alignas(RTE_CACHE_LINE_SIZE) struct rte_mbuf *stage[BS_BURST];
+	unsigned staged;
+	uint64_t enqueued, dropped;
+	uint64_t t_drop_begin, t_drop_last; /* the episode of drops in progress; 0 = none */
+	uint64_t drops_in_episode;
+	uint32_t occupancy_max;
+
+	/* consumer's cache line */
+	alignas(RTE_CACHE_LINE_SIZE) int64_t deficit_bytes;
+	uint64_t dequeued, wait_ns_sum, wait_ns_max;
+};
+
+/* The way out of one port, drained by the lcore that owns its tx queue. */
+struct bs_egress {
+	struct bs_port *port;
+	uint16_t tx_queue;
+	uint16_t tx_buffer; /* `<port>.tx` */
+	struct bs_drain_log *log;
+	struct bs_queue *queues[BS_DRAIN_SERVED_MAX]; /* by class, 0 first */
+	unsigned queue_count;
+	unsigned next; /* round robin within a class */
+
+	struct rte_mbuf *pending[BS_BURST]; /* taken from a queue, not yet by the port */
+	uint64_t pending_t_in[BS_BURST];
+	struct bs_queue *pending_queue;
+	unsigned pending_count, pending_at;
+
+	int64_t tokens_bytes; /* of the port's rate; may go below zero by one burst */
+	uint64_t t_tokens;
+	uint64_t t_pause_begin; /* the port takes nothing since then; 0 = it does */
+	bool pause_told;
+	uint64_t tx_packets, tx_bytes, tx_refusals;
+};
+
+/* One rx queue that an lcore polls. */
+struct bs_ingress {
+	struct bs_port *port;
+	uint16_t rx_queue;
+	uint16_t buffer;   /* `<port>.rx` */
+	uint8_t served;    /* its pair in the lcore's rx log */
+	uint64_t t_short;  /* last poll that found fewer than asked for */
+	uint64_t packets, bytes;
+	uint64_t wait_ns_sum, wait_ns_max;
+};
+
+/* What left a shared tx queue's owner for the flow's owner to know. */
+struct bs_departure {
+	struct bs_track_handle handle;
+	struct bs_stay stay;
+	uint64_t t_departed;
+};
+
+struct bs_lcore_counters {
+	uint64_t parse[BS_PARSE_COUNT];
+	uint64_t reasons[BS_REASON_COUNT];
+	uint64_t tag[BS_TAG_COUNT];
+	uint64_t polls, packets, bursts;
+	uint64_t departures_lost;
+};
+
+struct bs_lcore {
+	struct bs_dataplane *dataplane;
+	unsigned index;      /* among the pipeline's */
+	unsigned lcore_id;
+	struct bs_tracker *tracker;
+	struct bs_drain_log *rx_log;
+	struct bs_ingress ingress[BS_CONFIG_PORTS * BS_PORT_QUEUES];
+	unsigned ingress_count;
+	struct bs_egress egress[BS_CONFIG_PORTS];
+	unsigned egress_count;
+	/* [port to leave by][service]: the queues this lcore fills */
+	struct bs_queue *(*queues)[BS_MAX_SERVICES + 1];
+	struct bs_queue *touched[BS_BURST];
+	unsigned touched_count;
+
+	struct rte_ring *handover[BS_CONFIG_LCORES];    /* from lcore i to this one */
+	struct rte_ring *departures[BS_CONFIG_LCORES];  /* likewise; struct bs_departure */
+	struct rte_ring *records;                       /* to the collector: units */
+	uint16_t handover_buffer;
+
+	struct bs_lcore_counters counters;
+	uint64_t t_turn;       /* last look at the clock */
+	uint64_t t_housekeeping;
+	uint64_t t_scheduler;  /* when the scheduler's account was last read */
+	uint64_t run_delay_ns; /* waited for a CPU, by that account */
+	unsigned idle_turns;
+	int wait_fds[BS_CONFIG_PORTS * 2];
+	unsigned wait_fd_count;
+	int doorbell; /* eventfd: wakes it from sleep; written by others */
+
+	/* written by this lcore, read by the collector and control threads */
+	alignas(RTE_CACHE_LINE_SIZE) uint64_t heartbeat_ns;
+	uint32_t sleeping;
+
+	/* written by control threads */
+	alignas(RTE_CACHE_LINE_SIZE) uint64_t fault_stall_ns; /* stay away for so long; then 0 */
+	uint32_t stop;
+};
+
+/* A gap between two looks at the clock longer than this: the thread was not there. */
+#define BS_STALL_NS 100000ull
+
+/* One turn: poll, track, hand on, send. Returns the packets moved. The lcore only. */
+unsigned bs_lcore_turn(struct bs_lcore *lcore);
+
+/* Turns until `stop`; idles in between. For rte_eal_remote_launch. Returns 0. */
+int bs_lcore_run(void *lcore);
+
+/* Wakes the lcore if it sleeps. Any thread. */
+void bs_lcore_ring(struct bs_lcore *lcore);
+
+/* Looks at the clock; if the lcore was away, its logs say so. Returns the time. The lcore only. */
+uint64_t bs_lcore_now(struct bs_lcore *lcore);
+
+/* Puts records into the lcore's ring: the tracker's sink. 0, or -ENOBUFS. */
+int bs_lcore_put(void *lcore, const void *units, unsigned count);
+
+/* Tells of an episode of a buffer (rpc_id 0). */
+void bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_t detail,
+	uint16_t upstream, uint64_t t_begin, uint64_t t_end, uint64_t count);
+
+/* ingress.c */
+unsigned bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress);
+unsigned bs_handover_poll(struct bs_lcore *lcore);
+
+/* shim.c */
+struct bs_shim_step {
+	struct bs_lcore *lcore;
+	struct rte_mbuf *mbuf;
+	struct bs_packet *packet; /* describes the mbuf, before and after */
+	const struct bs_tracked *tracked;
+	const struct bs_port *from, *to;
+};
+/* The RPC-ID that a packet brings from a port that is trusted; 0 = none. */
+uint64_t bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packet);
+/* Takes the shim off, puts it on, or negotiates it: a TCP or UDP packet on its way. */
+void bs_shim_edit(struct bs_shim_step *step);
+/* Lowers an ICMP too-big of a flow that we tag. */
+void bs_shim_icmp(struct bs_shim_step *step);
+
+/* queue.c */
+struct bs_queue *bs_queue_create(
+	struct bs_lcore *producer, uint16_t buffer, unsigned size, int socket);
+void bs_queue_destroy(struct bs_queue *queue);
+void bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *mbuf);
+/* Makes what was staged visible to the drainers; drops and counts what finds no room. */
+void bs_queues_flush(struct bs_lcore *lcore, uint64_t t);
+
+/* egress.c */
+unsigned bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress);
+/* Frees what is left in queues and pending; counts it as SHUTDOWN. Control thread, lcore stopped. */
+void bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress);
+void bs_departures_poll(struct bs_lcore *lcore);
+/* A stay in a buffer from t_in to t_out, split by its drainer's log. */
+void bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned served,
+	uint16_t buffer, uint64_t t_in, uint64_t t_out);
+
+static inline void
+bs_count(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports; see port.h. */
+#include "port.h"
+#include "log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <rte_bus_vdev.h>
+#include <rte_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+BS_LOG_TOPIC(bufscope.port)
+
+#define RX_DESCRIPTORS 1024u
+#define TX_DESCRIPTORS 1024u
+#define FD_MAX 1024
+
+/* Drivers whose peer is this host's kernel or another process: checksums may be left to us. */
+static const char *const virtual_drivers[] = {
+	"net_af_xdp", "net_af_packet", "net_tap", "net_memif", "net_vhost", "net_virtio_user",
+	"net_virtio", "net_pcap", "net_ring",
+};
+/* Drivers that fill imissed. */
+static const char *const missed_drivers[] = {
+	"net_af_xdp", "mlx5_pci", "net_ice", "net_i40e", "net_sfc_efx", "net_cn9k", "net_cn10k",
+	"net_bnxt", "net_cxgbe", "net_nfp_pf", "net_hns3", "net_ionic", "net_ena", "net_ixgbe",
+	"net_e1000_igb", "net_bufnic",
+};
+
+static bool
+driver_in(const char *driver, const char *const *list, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (strcmp(driver, list[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Marks the packet sockets (AF_PACKET, AF_XDP) among our descriptors. */
+static void
+packet_sockets(bool set[FD_MAX])
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	memset(set, 0, FD_MAX * sizeof(set[0]));
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		int fd = atoi(entry->d_name), domain = 0;
+		socklen_t len = sizeof(domain);
+
+		if (fd > 2 && fd < FD_MAX && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0
+			&& (domain == AF_PACKET || domain == AF_XDP))
+			set[fd] = true;
+	}
+	closedir(dir);
+}
+
+/* The PMDs do not name the descriptor they receive on: it is the one that appeared with the port. */
+static void
+find_wait_fds(struct bs_port *port, const bool before[FD_MAX])
+{
+	const unsigned max = sizeof(port->wait_fds) / sizeof(port->wait_fds[0]);
+	bool after[FD_MAX];
+
+	packet_sockets(after);
+	port->wait_fd_count = 0;
+	for (int fd = 0; fd < FD_MAX && port->wait_fd_count < max; fd++) {
+		if (after[fd] && !before[fd])
+			port->wait_fds[port->wait_fd_count++] = fd;
+	}
+}
+
+static int
+create_devices(struct bs_port *port, const struct bs_config_port *config, char *error)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+
+	for (unsigned i = 0; i < config->device_count; i++) {
+		const char *device = config->device[i];
+		const char *args = strchr(device, ',');
+		int ret;
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(device, ","), device);
+		if (rte_eth_dev_get_port_by_name(name, &port->id) == 0)
+			continue; /* exists already */
+		ret = rte_vdev_init(name, args == NULL ? "" : args + 1);
+		if (ret != 0) {
+			snprintf(error, BS_PORT_ERROR_BYTES,
+				"ports.%s: device \"%s\" cannot be made: %s; check that the interface "
+				"exists and is up, and that we may open it (root, CAP_NET_RAW)",
+				config->name, device, rte_strerror(-ret));
+			return ret;
+		}
+		port->created = true;
+	}
+	if (rte_eth_dev_get_port_by_name(name, &port->id) != 0) {
+		snprintf(error, BS_PORT_ERROR_BYTES,
+			"ports.%s: \"%s\" was made but is no Ethernet port", config->name, name);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static int
+configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool,
+	const struct rte_eth_dev_info *info)
+{
+	const int socket = rte_eth_dev_socket_id(port->id);
+	struct rte_eth_conf conf = {0};
+	uint16_t rx_descriptors = RX_DESCRIPTORS, tx_descriptors = TX_DESCRIPTORS;
+	int ret;
+
+	port->rx_queues = (uint16_t)RTE_MIN(queues, (unsigned)info->max_rx_queues);
+	port->tx_queues = (uint16_t)RTE_MIN(queues, (unsigned)info->max_tx_queues);
+	if (port->rx_queues > 1 && info->flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = info->flow_type_rss_offloads
+			& (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
+	} else {
+		port->rx_queues = 1;
+	}
+	conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	ret = rte_eth_dev_configure(port->id, port->rx_queues, port->tx_queues, &conf);
+	if (ret == 0)
+		ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_descriptors, &tx_descriptors);
+	for (uint16_t q = 0; ret == 0 && q < port->rx_queues; q++)
+		ret = rte_eth_rx_queue_setup(
+			port->id, q, rx_descriptors, (unsigned)socket, NULL, pool);
+	for (uint16_t q = 0; ret == 0 && q < port->tx_queues; q++)
+		ret = rte_eth_tx_queue_setup(port->id, q, tx_descriptors, (unsigned)socket, NULL);
+	return ret;
+}
+
+int
+bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigned index,
+	unsigned queues, struct rte_mempool *pool, char error[BS_PORT_ERROR_BYTES])
+{
+	struct rte_eth_dev_info info;
+	bool before[FD_MAX];
+	int ret;
+
+	snprintf(port->name, sizeof(port->name), "%s", config->name);
+	port->index = index;
+	port->trust_shim = config->trust_shim;
+	port->rate_bps = config->rate_bps;
+	packet_sockets(before);
+	ret = create_devices(port, config, error);
+	if (ret != 0)
+		return ret;
+	ret = rte_eth_dev_info_get(port->id, &info);
+	if (ret == 0)
+		ret = configure_queues(port, queues, pool, &info);
+	if (ret == 0)
+		ret = rte_eth_dev_start(port->id);
+	if (ret != 0) {
+		snprintf(error, BS_PORT_ERROR_BYTES,
+			"ports.%s: \"%s\" does not start: %s; is its interface up, and are there mbufs "
+			"enough for its rings (eal.memory)?",
+			config->name, config->device[config->device_count - 1], rte_strerror(-ret));
+		return ret;
+	}
+	port->started = true;
+	snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
+	port->virtual_peer = driver_in(port->driver, virtual_drivers, RTE_DIM(virtual_drivers));
+	port->missed_observable = driver_in(port->driver, missed_drivers, RTE_DIM(missed_drivers));
+	if (rte_eth_promiscuous_enable(port->id) != 0)
+		BS_LOG(DEBUG, "ports.%s: no promiscuous mode", config->name);
+	if (rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
+		port->mtu = RTE_ETHER_MTU;
+	find_wait_fds(port, before);
+	return 0;
+}
+
+void
+bs_port_stop(struct bs_port *port, const struct bs_config_port *config)
+{
+	if (port->started) {
+		if (rte_eth_dev_stop(port->id) != 0)
+			BS_LOG(WARNING, "ports.%s: does not stop", port->name);
+		if (port->created)
+			rte_eth_dev_close(port->id);
+		port->started = false;
+	}
+	for (unsigned i = config->device_count; port->created && i > 0; i--) {
+		char name[RTE_ETH_NAME_MAX_LEN];
+		const char *device = config->device[i - 1];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(device, ","), device);
+		rte_vdev_uninit(name);
+	}
+	port->created = false;
+}
+
+void
+bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out)
+{
+	struct rte_eth_stats stats = {0};
+	struct rte_eth_link link = {0};
+
+	memset(out, 0, sizeof(*out));
+	snprintf(out->name, sizeof(out->name), "%s", port->name);
+	snprintf(out->driver, sizeof(out->driver), "%s", port->driver);
+	if (rte_eth_dev_get_name_by_port(port->id, out->device) != 0)
+		out->device[0] = '\0';
+	out->numa = rte_eth_dev_socket_id(port->id);
+	out->mtu = port->mtu;
+	out->queues = port->rx_queues;
+	out->rate_bps = port->rate_bps;
+	out->rx_missed_observable = port->missed_observable;
+	if (rte_eth_link_get_nowait(port->id, &link) == 0)
+		out->link_up = link.link_status == RTE_ETH_LINK_UP;
+	if (rte_eth_stats_get(port->id, &stats) != 0)
+		return;
+	out->rx_packets = stats.ipackets;
+	out->rx_bytes = stats.ibytes;
+	out->tx_packets = stats.opackets;
+	out->tx_bytes = stats.obytes;
+	out->rx_missed = stats.imissed;
+	out->rx_nombuf = stats.rx_nombuf;
+	out->rx_errors = stats.ierrors;
+}

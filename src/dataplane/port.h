@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports: from the device strings of the config to started ethdevs, and their statistics. */
+#pragma once
+
+#include <rte_ethdev.h>
+
+#include "config.h"
+#include "snapshot.h"
+
+struct bs_port {
+	char name[24];
+	uint16_t id; /* of the ethdev */
+	unsigned index; /* in the config */
+	uint16_t rx_queues, tx_queues;
+	uint16_t mtu;
+	bool created;      /* vdevs were made by us, and go with us */
+	bool is_wire;      /* the wire end of a path; else the service end */
+	bool trust_shim;
+	bool virtual_peer; /* may send partial checksums, and frames cut to its buffer */
+	uint64_t rate_bps;
+	uint16_t rx_buffer, tx_buffer; /* numbers in records */
+	struct bs_port *peer;          /* the other end of its path */
+	int wait_fds[BS_CONFIG_DEVICES * 2];
+	unsigned wait_fd_count;        /* descriptors that become readable with a packet */
+	char driver[32];
+	bool missed_observable;
+	bool started;
+};
+
+#define BS_PORT_ERROR_BYTES 256u
+
+/*
+ * Creates the devices, configures `queues` rx and tx queues (fewer where the
+ * device has fewer), and starts the port. 0, or -errno with one line in error that says
+ * what to do. Control thread.
+ */
+int bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigned index,
+	unsigned queues, struct rte_mempool *pool, char error[BS_PORT_ERROR_BYTES]);
+
+/* Stops and closes it, and removes vdevs that start() made. Safe on a half-started port. */
+void bs_port_stop(struct bs_port *port, const struct bs_config_port *config);
+
+/* Its counters now; rx_missed etc. 0 where the PMD does not tell. Any control thread. */
+void bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Application queues: where a packet waits between the lcore that tracked it
+ * and the lcore that owns its way out. A burst is staged per queue and becomes
+ * visible at once, with one entry time.
+ */
+#include <errno.h>
+#include <rte_malloc.h>
+#include <stdio.h>
+
+#include "dataplane.h"
+#include "lcore.h"
+
+#define DROP_EPISODE_QUIET_NS 10000000ull
+
+struct bs_queue *
+bs_queue_create(struct bs_lcore *producer, uint16_t buffer, unsigned size, int socket)
+{
+	struct bs_queue *queue = rte_zmalloc_socket("bs_queue", sizeof(*queue), RTE_CACHE_LINE_SIZE, socket);
+	char ring_name[RTE_RING_NAMESIZE];
+
+	if (queue == NULL) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	snprintf(ring_name, sizeof(ring_name), "bsq%u.%u", producer->index, buffer);
+	queue->producer = producer;
+	queue->buffer = buffer;
+	queue->ring = rte_ring_create(
+		ring_name, size, socket, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	queue->entries = bs_entries_create(size);
+	if (queue->ring == NULL || queue->entries == NULL) {
+		bs_queue_destroy(queue);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return queue;
+}
+
+void
+bs_queue_destroy(struct bs_queue *queue)
+{
+	if (queue == NULL)
+		return;
+	rte_ring_free(queue->ring);
+	bs_entries_destroy(queue->entries);
+	rte_free(queue);
+}
+
+void
+bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *mbuf)
+{
+	if (queue->staged == 0)
+		lcore->touched[lcore->touched_count++] = queue;
+	queue->stage[queue->staged++] = mbuf;
+}
+
+/* Tells of an episode of drops once it is over, or has gone on for long. */
+static void
+drop_episode(struct bs_lcore *lcore, struct bs_queue *queue, uint64_t t)
+{
+	if (queue->t_drop_begin == 0)
+		return;
+	if (t < queue->t_drop_last + DROP_EPISODE_QUIET_NS
+		&& t < queue->t_drop_begin + 10 * DROP_EPISODE_QUIET_NS)
+		return;
+	bs_lcore_episode(lcore, BS_CAUSE_DROP, queue->buffer,
+		BS_DETAIL_FIRST_REASON + BS_REASON_APP_QUEUE_FULL, BS_BUFFER_NONE,
+		queue->t_drop_begin, queue->t_drop_last, queue->drops_in_episode);
+	queue->t_drop_begin = 0;
+	queue->drops_in_episode = 0;
+}
+
+static void
+drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, unsigned n, uint64_t t)
+{
+	if (queue->t_drop_begin == 0)
+		queue->t_drop_begin = t;
+	queue->t_drop_last = t;
+	queue->drops_in_episode += n;
+	bs_count(&queue->dropped, n);
+	bs_count(&lcore->counters.reasons[BS_REASON_APP_QUEUE_FULL], n);
+	for (unsigned i = 0; i < n; i++) {
+		struct bs_packet packet = {
+			.data = rte_pktmbuf_mtod(mbufs[i], const uint8_t *),
+			.caplen = mbufs[i]->data_len,
+			.len = mbufs[i]->pkt_len,
+		};
+
+		if (bs_packet_parse(&packet) == BS_PARSE_OK)
+			bs_tracker_dropped(
+				lcore->tracker, &packet, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
+	}
+	rte_pktmbuf_free_bulk(mbufs, n);
+}
+
+void
+bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
+{
+	for (unsigned i = 0; i < lcore->touched_count; i++) {
+		struct bs_queue *queue = lcore->touched[i];
+		unsigned room = rte_ring_free_count(queue->ring);
+		unsigned n = RTE_MIN(queue->staged, room);
+		unsigned occupancy;
+
+		/* the entry time first: a drainer that sees the packets must find it */
+		if (n > 0 && bs_entries_push(queue->entries, t, n) != 0)
+			n = 0;
+		if (n > 0)
+			rte_ring_sp_enqueue_bulk(queue->ring, (void *const *)queue->stage, n, NULL);
+		bs_count(&queue->enqueued, n);
+		occupancy = rte_ring_count(queue->ring);
+		if (occupancy > queue->occupancy_max)
+			queue->occupancy_max = occupancy;
+		if (n < queue->staged)
+			drop(lcore, queue, &queue->stage[n], queue->staged - n, t);
+		else
+			drop_episode(lcore, queue, t);
+		queue->staged = 0;
+	}
+	lcore->touched_count = 0;
+}
