@@ -289,8 +289,10 @@ parse_refuses_what_is_no_too_big(void **state)
 			quoted[6] = 51;
 			break; /* behind AH */
 		case 22:
-			quoted[6] = 0;
-			break; /* options run past the end */
+			quoted[6] = 60; /* options that run past the end */
+			quoted[40] = 6;
+			quoted[41] = 1;
+			break;
 		case 23:
 			frame.bytes[12] = 0x08;
 			break;
@@ -327,6 +329,8 @@ parse_walks_extension_headers_before_quoted_tcp(void **state)
 	assert_true(out.seq == 0x89ABCDEF);
 
 	frame_put16(frame.bytes + frame.quoted_l4 + 10, 0x0008); /* a later fragment */
+	assert_int_equal(parse_exact(&frame, frame.len, &out), -EINVAL);
+	frame_put16(frame.bytes + frame.quoted_l4 + 10, 0x0001); /* the first of several */
 	assert_int_equal(parse_exact(&frame, frame.len, &out), -EINVAL);
 }
 

@@ -545,6 +545,15 @@ unannounce_refuses_what_is_no_announcement(void **state)
 	}
 	assert_int_equal(bs_tcp_unannounce(&frame.packet, frame_data(&frame)), 0);
 	frame_free(&frame);
+
+	memcpy(want.options, "\1\1\1\375", 4); /* goes on into the payload */
+	want.payload = 3;
+	frame = frame_build(&want, &random);
+	memcpy(frame_data(&frame) + frame.packet.payload, announce_option + 1, 3);
+	frame.packet.tcp_options = BS_TCPOPT_ANNOUNCE;
+	frame.packet.announce = (uint16_t)(frame.packet.l4 + 23);
+	assert_int_equal(bs_tcp_unannounce(&frame.packet, frame_data(&frame)), -EINVAL);
+	frame_free(&frame);
 }
 
 static void
@@ -612,23 +621,23 @@ mss_is_never_raised_nor_lowered_below_floor(void **state)
 static void
 mss_is_left_where_it_must_not_or_cannot_be_changed(void **state)
 {
-	static const uint8_t options[][4] = {
-		{2, 4, 5, 180}, /* used with the changes below */
-		{0, 4, 5, 180}, /* end of the list */
-		{2, 3, 5, 1},	/* wrong length */
-		{3, 1, 2, 4},	/* lengths that lead past the end */
-		{3, 0, 2, 4},
-		{1, 1, 1, 2},
+	static const uint8_t options[][8] = {
+		{1, 1, 1, 1, 2, 4, 5, 180}, /* used with the changes below */
+		{0, 1, 1, 1, 2, 4, 5, 180}, /* behind the end of the list */
+		{1, 1, 1, 1, 2, 3, 5, 1},   /* wrong length */
+		{3, 0, 1, 1, 2, 4, 5, 180}, /* a length that leads nowhere */
+		{3, 9, 1, 1, 2, 4, 5, 180}, /* past the end */
+		{1, 1, 1, 1, 1, 1, 1, 2},   /* no length */
 	};
 	uint64_t random = 27;
 
 	(void)state;
 	for (unsigned i = 0; i < 10; i++) {
-		struct frame_want want = {.tcp_flags = BS_TCP_SYN, .option_bytes = 4};
+		struct frame_want want = {.tcp_flags = BS_TCP_SYN, .option_bytes = 8};
 		struct frame frame;
 		uint8_t before[FRAME_BYTES_MAX];
 
-		memcpy(want.options, options[i < 5 ? 0 : i - 4], 4);
+		memcpy(want.options, options[i < 5 ? 0 : i - 4], 8);
 		frame = frame_build(&want, &random);
 		if (i == 0)
 			frame.packet.tcp_flags = BS_TCP_ACK;

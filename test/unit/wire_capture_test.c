@@ -63,8 +63,9 @@ round_trip(const struct pcap_pkthdr *header, const uint8_t *bytes, int link, str
 		struct iovec payload = {data + packet.payload, packet.payload_len};
 
 		assert_int_equal(bs_checksum_complete(&packet, data, &payload, 1), 0);
-		assert_true(frame_get16(data + packet.l4 + 16) ==
-			    frame_l4_checksum(data, packet.l3, packet.l4, 6));
+		if (header->len <= UINT16_MAX) /* larger ones have no IP length to go by */
+			assert_int_equal(frame_get16(data + packet.l4 + 16),
+				frame_l4_checksum(data, packet.l3, packet.l4, 6));
 		totals->completed++;
 	}
 	before = packet;
@@ -161,8 +162,8 @@ every_captured_packet_comes_back_to_the_byte(void **state)
 	fts_close(tree);
 	free(path);
 
-	print_message(
-		"%u files, %u TCP packets: %u tagged", totals.files, totals.packets, totals.tagged);
+	print_message("%u files, %u TCP packets: %u completed, %u tagged", totals.files,
+		totals.packets, totals.completed, totals.tagged);
 	for (unsigned i = 1; i < BS_TCP_REFUSE_COUNT; i++)
 		print_message("%s%u", i == 1 ? "; refused by reason " : " ", totals.refused[i]);
 	print_message("\n");
