@@ -34,7 +34,7 @@
 static char own_path[PATH_MAX];
 
 /* Answers "pid" and "args"; "hold" makes it deaf to SIGTERM and to its socket's end. */
-static int
+static void
 fake_analyzer(int argc, char **argv)
 {
 	int fd = atoi(argv[2]);
@@ -57,7 +57,7 @@ fake_analyzer(int argc, char **argv)
 		}
 		send(fd, text, strlen(text), MSG_NOSIGNAL);
 	}
-	return 0;
+	_exit(0); /* a leak check at exit would leave a helper process of its own */
 }
 
 static int
@@ -406,7 +406,7 @@ main(int argc, char **argv)
 	};
 
 	if (argc > 2 && strcmp(argv[1], "--fd") == 0)
-		return fake_analyzer(argc, argv);
+		fake_analyzer(argc, argv);
 	if (readlink("/proc/self/exe", own_path, sizeof(own_path) - 1) < 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
