@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bufscope-analyzer: the diagnosis as a process of its own, started by
+ * bufscoped's spawner with --fd, or by hand with --socket. Ends with 0 when
+ * bufscoped closes the socket or on SIGTERM or SIGINT; 1 on failure; 2 on wrong
+ * usage.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bs_clock.h"
+#include "loop.h"
+#include "sandbox.h"
+
+#define STEP_MS 20
+
+#define EXIT_USAGE 2
+
+struct options {
+	int fd; /* -1: not given */
+	const char *socket;
+	struct bs_sandbox sandbox;
+};
+
+/* CLOCK_MONOTONIC, moved once to the epoch: never goes back, whatever sets the wall clock. */
+static uint64_t epoch_ns;
+
+static uint64_t
+read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * BS_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t
+now_ns(void)
+{
+	return epoch_ns + read_clock(CLOCK_MONOTONIC);
+}
+
+static void
+print_usage(FILE *out)
+{
+	fputs("usage: bufscope-analyzer --fd N [--uid N --gid N]\n"
+	      "       bufscope-analyzer --socket PATH [--uid N --gid N]\n"
+	      "  --fd N         connected SOCK_SEQPACKET socket, inherited from bufscoped\n"
+	      "  --socket PATH  connect to bufscoped's socket\n"
+	      "  --uid, --gid   become this user and group, by number (as root)\n",
+		out);
+}
+
+static bool
+parse_number(const char *option, const char *text, uint64_t max, uint64_t *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *out <= max)
+		return true;
+	fprintf(stderr, "bufscope-analyzer: --%s %s: not a number from 0 to %" PRIu64 "\n", option,
+		text, max);
+	return false;
+}
+
+/* Returns false, and has said why, on wrong usage. */
+static bool
+parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option known[] = {
+		{"fd", required_argument, NULL, 'f'},
+		{"socket", required_argument, NULL, 's'},
+		{"uid", required_argument, NULL, 'u'},
+		{"gid", required_argument, NULL, 'g'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	bool uid = false, gid = false;
+	uint64_t number;
+	int option, index;
+
+	while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
+		switch (option) {
+		case 'f':
+			if (!parse_number("fd", optarg, INT_MAX, &number))
+				return false;
+			options->fd = (int)number;
+			break;
+		case 's':
+			options->socket = optarg;
+			break;
+		case 'u':
+			/* The largest value means "no change" to the kernel. */
+			if (!parse_number("uid", optarg, UINT32_MAX - 1, &number))
+				return false;
+			options->sandbox.uid = (uid_t)number;
+			uid = true;
+			break;
+		case 'g':
+			if (!parse_number("gid", optarg, UINT32_MAX - 1, &number))
+				return false;
+			options->sandbox.gid = (gid_t)number;
+			gid = true;
+			break;
+		case 'h':
+			print_usage(stdout);
+			exit(0);
+		default:
+			return false;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "bufscope-analyzer: %s: takes no arguments\n", argv[optind]);
+		return false;
+	}
+	if ((options->fd >= 0) == (options->socket != NULL)) {
+		fputs("bufscope-analyzer: give --fd or --socket, one of them\n", stderr);
+		return false;
+	}
+	if (uid != gid) {
+		fputs("bufscope-analyzer: give --uid and --gid, or neither\n", stderr);
+		return false;
+	}
+	options->sandbox.drop = uid;
+	options->sandbox.die_with_parent = options->fd >= 0;
+	return true;
+}
+
+/* The inherited socket, if it is one. -1, and has said why. */
+static int
+use_fd(int fd)
+{
+	int type = 0;
+	socklen_t size = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
+		fprintf(stderr, "bufscope-analyzer: --fd %d: not a SOCK_SEQPACKET socket\n", fd);
+		return -1;
+	}
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+/* The socket at a path, connected. -1, and has said why. */
+static int
+connect_to(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		fprintf(stderr, "bufscope-analyzer: --socket %s: longer than %zu bytes\n", path,
+			sizeof(address.sun_path) - 1);
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 || connect(fd, (const void *)&address, sizeof(address)) != 0) {
+		fprintf(stderr,
+			"bufscope-analyzer: cannot connect to %s: %s (is bufscoped running, with "
+			"analyzer.mode external?)\n",
+			path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* A descriptor that is readable once SIGTERM or SIGINT has come. */
+static int
+take_signals(void)
+{
+	sigset_t end;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigaddset(&end, SIGINT);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	return signalfd(-1, &end, SFD_CLOEXEC);
+}
+
+static int
+run(int fd, int stop_fd)
+{
+	/* As in the configuration's "detect" when it says nothing. */
+	static const struct bs_diag_config config = {
+		.detect_ns =
+			{
+				[BS_CAUSE_PAUSE] = 200 * BS_NS_PER_US,
+				[BS_CAUSE_CONGESTION] = 200 * BS_NS_PER_US,
+				[BS_CAUSE_CONTENTION] = 200 * BS_NS_PER_US,
+				[BS_CAUSE_DISORDER] = 200 * BS_NS_PER_US,
+				[BS_CAUSE_HANG] = BS_NS_PER_MS,
+			},
+	};
+	struct bs_analyzer *analyzer = bs_analyzer_create(fd, stop_fd, &config);
+	const struct bs_analyzer_counters *counters;
+	int ret;
+
+	if (analyzer == NULL) {
+		perror("bufscope-analyzer: no memory");
+		return EXIT_FAILURE;
+	}
+	do
+		ret = bs_analyzer_step(analyzer, STEP_MS);
+	while (ret == 1);
+	if (ret < 0)
+		fprintf(stderr, "bufscope-analyzer: socket: %s\n", strerror(-ret));
+	counters = bs_analyzer_counters(analyzer);
+	fprintf(stderr,
+		"bufscope-analyzer: ended; in: %" PRIu64 " batches, %" PRIu64 " records, %" PRIu64
+		" malformed, %" PRIu64 " slo_refused; out: %" PRIu64 " batches, %" PRIu64
+		" records, %" PRIu64 " unsent\n",
+		counters->batches, counters->records, counters->malformed, counters->slo_refused,
+		counters->batches_sent, counters->records_sent, counters->records_unsent);
+	bs_analyzer_destroy(analyzer);
+	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options = {.fd = -1};
+	const char *step;
+	int fd, stop_fd, error;
+
+	if (!parse_options(argc, argv, &options)) {
+		print_usage(stderr);
+		return EXIT_USAGE;
+	}
+	epoch_ns = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+	bs_clock_now_ns = now_ns;
+	stop_fd = take_signals();
+	if (stop_fd < 0) {
+		perror("bufscope-analyzer: signalfd");
+		return EXIT_FAILURE;
+	}
+	if (options.socket != NULL) {
+		fd = connect_to(options.socket);
+		if (fd < 0)
+			return EXIT_FAILURE;
+	} else {
+		fd = use_fd(options.fd);
+		if (fd < 0)
+			return EXIT_USAGE;
+	}
+	error = bs_sandbox_enter(&options.sandbox, &step);
+	if (error != 0) {
+		fprintf(stderr, "bufscope-analyzer: cannot %s: %s\n", step, strerror(-error));
+		return EXIT_FAILURE;
+	}
+	return run(fd, stop_fd);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * See loop.h. What comes from the socket is checked record by record; a batch
+ * with a bad record is given up from there on, since nothing says where the
+ * next good one begins.
+ */
+#include "loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bs_clock.h"
+
+#define QUEUE_BATCHES 16u
+#define BATCHES_PER_STEP 16u
+
+struct batch {
+	alignas(8) uint8_t data[BS_BATCH_MAX_BYTES];
+	size_t bytes;
+};
+
+struct bs_analyzer {
+	int fd, stop_fd;
+	struct bs_diag *diag;
+	struct bs_analyzer_counters counters;
+	uint64_t t_newest;  /* of a record */
+	uint64_t t_arrived; /* of that record, on our clock */
+	uint64_t t_logged;  /* 0: never */
+	uint64_t unlogged;
+	uint32_t sequence;
+	struct batch in;
+	unsigned tail, head; /* tail <= i < head wait in queue[i % QUEUE_BATCHES] */
+	struct batch queue[QUEUE_BATCHES];
+};
+
+/* What a stream can say about the present: when the record was made, 0 if it does not say. */
+static uint64_t
+instant_of(const struct bs_record *head)
+{
+	const void *record = head;
+
+	switch (head->type) {
+	case BS_REC_HELLO:
+		return ((const struct bs_rec_hello *)record)->t_start;
+	case BS_REC_SERVICE:
+		return ((const struct bs_rec_service *)record)->t;
+	case BS_REC_BUFFER:
+		return ((const struct bs_rec_buffer *)record)->t;
+	case BS_REC_RPC:
+		return ((const struct bs_rec_rpc *)record)->t_end;
+	case BS_REC_EVENT:
+		return ((const struct bs_rec_event *)record)->t_end;
+	case BS_REC_BRIEF:
+		return ((const struct bs_rec_brief *)record)->t_end;
+	case BS_REC_SILENCE:
+		return ((const struct bs_rec_silence *)record)->t_end;
+	case BS_REC_PROBE:
+		return ((const struct bs_rec_probe *)record)->t_end;
+	case BS_REC_LOSS:
+		return ((const struct bs_rec_loss *)record)->t;
+	default:
+		return 0;
+	}
+}
+
+static void
+log_malformed(struct bs_analyzer *analyzer, unsigned type, size_t offset, size_t bytes)
+{
+	uint64_t now = bs_clock_now_ns();
+
+	if (analyzer->t_logged != 0 && now - analyzer->t_logged < BS_NS_PER_S) {
+		analyzer->unlogged++;
+		return;
+	}
+	fprintf(stderr,
+		"bufscope-analyzer: malformed record of type %u at offset %zu of a batch of %zu "
+		"bytes: rest skipped (%" PRIu64 " more since the last such line)\n",
+		type, offset, bytes, analyzer->unlogged);
+	analyzer->t_logged = now;
+	analyzer->unlogged = 0;
+}
+
+/* Room for `bytes` at the end of what waits to be sent; NULL, and counted, when there is none. */
+static void *
+reserve(struct bs_analyzer *analyzer, size_t bytes)
+{
+	struct batch *batch = &analyzer->queue[(analyzer->head - 1) % QUEUE_BATCHES];
+	void *place;
+
+	if (analyzer->head == analyzer->tail || batch->bytes + bytes > sizeof(batch->data)) {
+		if (analyzer->head - analyzer->tail == QUEUE_BATCHES) {
+			analyzer->counters.records_unsent++;
+			return NULL;
+		}
+		batch = &analyzer->queue[analyzer->head++ % QUEUE_BATCHES];
+		batch->bytes = 0;
+	}
+	place = batch->data + batch->bytes;
+	batch->bytes += bytes;
+	analyzer->counters.records_sent++;
+	return place;
+}
+
+/* Copies one record to *place, numbers it, and moves *place past it. */
+static void
+put(struct bs_analyzer *analyzer, uint8_t **place, const struct bs_record *head)
+{
+	size_t bytes = (size_t)bs_record_units(head->type) * BS_UNIT_BYTES;
+	struct bs_record *copy = memcpy(*place, head, bytes);
+
+	copy->sequence = analyzer->sequence++;
+	*place += bytes;
+}
+
+static void
+on_verdict(void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc)
+{
+	struct bs_analyzer *analyzer = context;
+	uint8_t *place =
+		reserve(analyzer, sizeof(*verdict) + sizeof(*rpc->rpc) +
+					  rpc->rpc->segment_count * sizeof(*rpc->segments) +
+					  rpc->rpc->event_count * sizeof(*rpc->events));
+
+	if (place == NULL)
+		return;
+	put(analyzer, &place, &verdict->head);
+	put(analyzer, &place, &rpc->rpc->head);
+	for (unsigned i = 0; i < rpc->rpc->segment_count; i++)
+		put(analyzer, &place, &rpc->segments[i].head);
+	for (unsigned i = 0; i < rpc->rpc->event_count; i++)
+		put(analyzer, &place, &rpc->events[i].head);
+}
+
+static void
+on_incident(void *context, const struct bs_rec_incident *incident)
+{
+	uint8_t *place = reserve(context, sizeof(*incident));
+
+	if (place != NULL)
+		put(context, &place, &incident->head);
+}
+
+static void
+on_threshold(void *context, const struct bs_rec_threshold *threshold)
+{
+	uint8_t *place = reserve(context, sizeof(*threshold));
+
+	if (place != NULL)
+		put(context, &place, &threshold->head);
+}
+
+struct bs_analyzer *
+bs_analyzer_create(int fd, int stop_fd, const struct bs_diag_config *config)
+{
+	struct bs_diag_config ours = *config;
+	struct bs_analyzer *analyzer = calloc(1, sizeof(*analyzer));
+
+	if (analyzer == NULL)
+		return NULL;
+	ours.output = (struct bs_diag_output){on_verdict, on_incident, on_threshold, analyzer};
+	analyzer->fd = fd;
+	analyzer->stop_fd = stop_fd;
+	analyzer->diag = bs_diag_create(&ours);
+	if (analyzer->diag == NULL) {
+		free(analyzer);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return analyzer;
+}
+
+void
+bs_analyzer_destroy(struct bs_analyzer *analyzer)
+{
+	if (analyzer == NULL)
+		return;
+	bs_diag_destroy(analyzer->diag);
+	free(analyzer);
+}
+
+/* One record, or an RPC with its group; *offset is moved past the group. False if it is malformed.
+ */
+static bool
+take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t begin, size_t bytes,
+	size_t *offset)
+{
+	uint64_t t = instant_of(head);
+
+	switch (head->type) {
+	case BS_REC_THRESHOLD:
+	case BS_REC_VERDICT:
+	case BS_REC_INCIDENT:
+		return false; /* these go the other way */
+	case BS_REC_RPC: {
+		struct bs_rpc_view view;
+		size_t group_bytes;
+
+		if (bs_rpc_view(head, bytes - begin, &view, &group_bytes) != 0)
+			return false;
+		*offset = begin + group_bytes;
+		break;
+	}
+	case BS_REC_NAME: {
+		const struct bs_rec_name *name = (const void *)head;
+
+		/* 0 as well: a reload may have taken the SLO away. */
+		if (name->kind == BS_NAME_SERVICE &&
+			bs_diag_slo(analyzer->diag, name->number, NULL, name->slo_ns) != 0)
+			analyzer->counters.slo_refused++;
+		break;
+	}
+	default:
+		break;
+	}
+	if (bs_diag_feed(analyzer->diag, head, *offset - begin) != 0)
+		return false;
+	analyzer->counters.records++;
+	if (t > analyzer->t_newest) {
+		analyzer->t_newest = t;
+		analyzer->t_arrived = bs_clock_now_ns();
+	}
+	return true;
+}
+
+static void
+take_batch(struct bs_analyzer *analyzer, size_t bytes)
+{
+	const uint8_t *data = analyzer->in.data;
+	size_t begin = 0, offset = 0;
+	const struct bs_record *head = NULL;
+	int error = 0;
+	bool good = bytes > 0 && bytes <= sizeof(analyzer->in.data);
+
+	analyzer->counters.batches++;
+	while (good) {
+		begin = offset;
+		head = bs_record_next(data, bytes, &offset, &error);
+		if (head == NULL)
+			break;
+		good = take_record(analyzer, head, begin, bytes, &offset);
+	}
+	if (good && error == 0)
+		return;
+	analyzer->counters.malformed++;
+	log_malformed(analyzer, begin < bytes ? data[begin] : 0, begin, bytes);
+}
+
+/* An empty datagram and the end of the stream both read as 0; only the latter leaves this sign. */
+static bool
+has_ended(int fd)
+{
+	struct pollfd end = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* Takes what is there. 1, or 0 at the end of the stream, or -errno. */
+static int
+receive(struct bs_analyzer *analyzer)
+{
+	for (unsigned i = 0; i < BATCHES_PER_STEP; i++) {
+		/* With MSG_TRUNC the length is the datagram's, also where it did not fit. */
+		ssize_t got = recv(analyzer->fd, analyzer->in.data, sizeof(analyzer->in.data),
+			MSG_DONTWAIT | MSG_TRUNC);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0 && errno == EAGAIN)
+			return 1;
+		if (got < 0)
+			return errno == ECONNRESET ? 0 : -errno;
+		if (got == 0 && has_ended(analyzer->fd))
+			return 0;
+		take_batch(analyzer, (size_t)got);
+	}
+	return 1;
+}
+
+/* Sends what the socket takes. As receive(). */
+static int
+flush(struct bs_analyzer *analyzer)
+{
+	while (analyzer->tail != analyzer->head) {
+		const struct batch *batch = &analyzer->queue[analyzer->tail % QUEUE_BATCHES];
+
+		if (send(analyzer->fd, batch->data, batch->bytes, MSG_DONTWAIT | MSG_NOSIGNAL) <
+			0) {
+			if (errno == EINTR)
+				continue;
+			if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM)
+				return 1;
+			return errno == EPIPE || errno == ECONNRESET ? 0 : -errno;
+		}
+		analyzer->tail++;
+		analyzer->counters.batches_sent++;
+	}
+	return 1;
+}
+
+int
+bs_analyzer_step(struct bs_analyzer *analyzer, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{.fd = analyzer->fd, .events = POLLIN},
+		{.fd = analyzer->stop_fd, .events = POLLIN},
+	};
+	int ret = 1;
+
+	if (analyzer->tail != analyzer->head)
+		fds[0].events |= POLLOUT;
+	if (poll(fds, 2, timeout_ms) < 0)
+		return errno == EINTR ? 1 : -errno;
+	if (fds[1].revents != 0)
+		return 0;
+	if ((fds[0].revents & ~POLLOUT) != 0)
+		ret = receive(analyzer);
+	if (ret != 1)
+		return ret;
+	if (analyzer->t_newest != 0)
+		bs_diag_advance(analyzer->diag,
+			analyzer->t_newest + (bs_clock_now_ns() - analyzer->t_arrived));
+	return flush(analyzer);
+}
+
+const struct bs_analyzer_counters *
+bs_analyzer_counters(const struct bs_analyzer *analyzer)
+{
+	return &analyzer->counters;
+}

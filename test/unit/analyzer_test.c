@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The analyzer's loop over a socketpair, with the real diagnosis and a clock
+ * that the test steps. Every step has its input in the socket already, so that
+ * nothing waits.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdalign.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "bs_clock.h"
+#include "loop.h"
+
+#define T0 (1700000000ull * BS_NS_PER_S)
+#define SERVICE 3u
+
+static uint64_t clock_ns;
+
+static uint64_t
+read_clock(void)
+{
+	return clock_ns;
+}
+
+struct rig {
+	struct bs_analyzer *analyzer;
+	int ours, its;
+	int stop[2];
+	uint64_t next_id;
+	alignas(8) uint8_t batch[BS_BATCH_MAX_BYTES + BS_UNIT_BYTES];
+	size_t bytes;
+};
+
+static int
+set_up(void **state)
+{
+	static struct rig rig;
+	const struct bs_diag_config config = {
+		.detect_ns = {0, 200000, 200000, 200000, 200000, 1000000},
+	};
+	int ends[2];
+
+	memset(&rig, 0, sizeof(rig));
+	clock_ns = 5000;
+	bs_clock_now_ns = read_clock;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0 || pipe(rig.stop) != 0)
+		return -1;
+	rig.ours = ends[0];
+	rig.its = ends[1];
+	rig.next_id = 1;
+	rig.analyzer = bs_analyzer_create(rig.its, rig.stop[0], &config);
+	*state = &rig;
+	return rig.analyzer == NULL ? -1 : 0;
+}
+
+static int
+tear_down(void **state)
+{
+	struct rig *rig = *state;
+
+	bs_analyzer_destroy(rig->analyzer);
+	close(rig->ours);
+	close(rig->its);
+	close(rig->stop[0]);
+	close(rig->stop[1]);
+	return 0;
+}
+
+static void
+add(struct rig *rig, void *record, enum bs_record_type type, size_t bytes)
+{
+	bs_record_head(record, type, 1);
+	assert_true(rig->bytes + bytes <= sizeof(rig->batch));
+	memcpy(rig->batch + rig->bytes, record, bytes);
+	rig->bytes += bytes;
+}
+
+static void
+add_service(struct rig *rig, uint64_t slo_ns)
+{
+	struct bs_rec_name name = {.kind = BS_NAME_SERVICE, .number = SERVICE, .slo_ns = slo_ns};
+
+	strcpy(name.name, "kv");
+	add(rig, &name, BS_REC_NAME, sizeof(name));
+}
+
+/* An RPC that the service worked on all the time. Returns its ID. */
+static uint64_t
+add_rpc(struct rig *rig, uint64_t t, uint64_t latency_ns)
+{
+	struct bs_rec_rpc rpc = {
+		.id = rig->next_id++,
+		.ends = {.client_port = 40000,
+			.server_port = 6379,
+			.transport = 6,
+			.ip_version = 4},
+		.t_request_first = t,
+		.t_request_last = t,
+		.t_request_departure = t,
+		.t_response_first = t + latency_ns,
+		.t_response_last = t + latency_ns,
+		.t_response_departure = t + latency_ns,
+		.t_end = t + latency_ns,
+		.request_bytes = 100,
+		.response_bytes = 100,
+		.messages = 2,
+		.pending = 1,
+		.segment_count = 1,
+		.service = SERVICE,
+		.outcome = BS_OUTCOME_ANSWERED,
+	};
+	struct bs_rec_segment segment = {
+		.rpc_id = rpc.id,
+		.end_ns = latency_ns,
+		.buffer = BS_BUFFER_SERVICE,
+		.cause = BS_CAUSE_COMPUTE,
+	};
+
+	add(rig, &rpc, BS_REC_RPC, sizeof(rpc));
+	add(rig, &segment, BS_REC_SEGMENT, sizeof(segment));
+	return rpc.id;
+}
+
+/* Sends the batch and lets the analyzer take it. */
+static void
+deliver(struct rig *rig)
+{
+	assert_int_equal(send(rig->ours, rig->batch, rig->bytes, 0), rig->bytes);
+	rig->bytes = 0;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+}
+
+/* The next verdict that came back with its RPC; false when there is none. */
+static bool
+next_verdict(struct rig *rig, struct bs_rec_verdict *verdict, struct bs_rec_rpc *rpc)
+{
+	static alignas(8) uint8_t data[BS_BATCH_MAX_BYTES];
+	ssize_t got;
+
+	while ((got = recv(rig->ours, data, sizeof(data), MSG_DONTWAIT)) > 0) {
+		const struct bs_record *head;
+		size_t offset = 0;
+		int error;
+
+		while ((head = bs_record_next(data, (size_t)got, &offset, &error)) != NULL) {
+			struct bs_rpc_view view;
+			size_t group_bytes;
+
+			if (head->type != BS_REC_VERDICT)
+				continue;
+			memcpy(verdict, head, sizeof(*verdict));
+			assert_int_equal(bs_rpc_view(data + offset, (size_t)got - offset, &view,
+						 &group_bytes),
+				0);
+			*rpc = *view.rpc;
+			return true;
+		}
+		assert_int_equal(error, 0);
+	}
+	return false;
+}
+
+static void
+rpc_over_its_services_slo_comes_back_as_a_verdict_with_its_group(void **state)
+{
+	struct rig *rig = *state;
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+	uint64_t id;
+
+	add_service(rig, BS_NS_PER_MS);
+	for (unsigned i = 0; i < 20; i++)
+		add_rpc(rig, T0 + i * BS_NS_PER_MS, 100 * BS_NS_PER_US);
+	id = add_rpc(rig, T0 + 30 * BS_NS_PER_MS, 10 * BS_NS_PER_MS);
+	deliver(rig);
+	/* No record comes any more: only our clock says that the evidence has settled. */
+	clock_ns += 2 * BS_NS_PER_S;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_true(next_verdict(rig, &verdict, &rpc));
+	assert_int_equal(verdict.rpc_id, id);
+	assert_true((verdict.anomalous_by & BS_BY_SLO) != 0);
+	assert_int_equal(rpc.id, id);
+	assert_int_equal(rpc.segment_count, 1);
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->records, 22);
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->malformed, 0);
+}
+
+/* What a batch says before its first bad record counts; the next batch is taken whole. */
+static void
+assert_rest_skipped(struct rig *rig, uint64_t records_before)
+{
+	const struct bs_analyzer_counters *counters = bs_analyzer_counters(rig->analyzer);
+	uint64_t malformed = counters->malformed, records = counters->records;
+
+	deliver(rig);
+	assert_int_equal(counters->malformed, malformed + 1);
+	assert_int_equal(counters->records, records + records_before);
+	add_rpc(rig, T0, 1000);
+	deliver(rig);
+	assert_int_equal(counters->malformed, malformed + 1);
+	assert_int_equal(counters->records, records + records_before + 1);
+}
+
+static void
+bad_record_costs_the_rest_of_its_batch_only(void **state)
+{
+	struct rig *rig = *state;
+
+	add_rpc(rig, T0, 1000);
+	memset(rig->batch + rig->bytes, 0xA5, BS_UNIT_BYTES);
+	rig->bytes += BS_UNIT_BYTES;
+	add_rpc(rig, T0, 1000);
+	assert_rest_skipped(rig, 1);
+}
+
+static void
+rpc_without_its_segment_is_malformed(void **state)
+{
+	struct rig *rig = *state;
+
+	add_rpc(rig, T0, 1000);
+	rig->bytes -= sizeof(struct bs_rec_segment);
+	assert_rest_skipped(rig, 0);
+}
+
+static void
+batch_cut_in_a_record_is_malformed(void **state)
+{
+	struct rig *rig = *state;
+
+	add_rpc(rig, T0, 1000);
+	add_rpc(rig, T0, 1000);
+	rig->bytes -= sizeof(struct bs_rec_segment) + 1;
+	assert_rest_skipped(rig, 1);
+}
+
+static void
+record_of_the_other_direction_is_malformed(void **state)
+{
+	struct rig *rig = *state;
+	struct bs_rec_threshold threshold = {.latency_ns = 1, .service = SERVICE};
+
+	add(rig, &threshold, BS_REC_THRESHOLD, sizeof(threshold));
+	assert_rest_skipped(rig, 0);
+}
+
+static void
+datagram_above_the_largest_batch_is_malformed(void **state)
+{
+	struct rig *rig = *state;
+
+	rig->bytes = sizeof(rig->batch);
+	assert_rest_skipped(rig, 0);
+}
+
+static void
+empty_datagram_is_malformed_and_not_the_end(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_rest_skipped(rig, 0);
+}
+
+static void
+random_batches_never_stop_the_loop(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t seed = 0x853C49E6748FEA9Bu;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		add_service(rig, BS_NS_PER_MS);
+		add_rpc(rig, T0 + i, 100000);
+		add_rpc(rig, T0 + i, 9000000);
+		/* A few bytes of good records flipped, and the length cut. */
+		for (unsigned k = 0; k < 4; k++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			rig->batch[(seed >> 33) % rig->bytes] ^= (uint8_t)(seed >> 24);
+		}
+		if (i % 4 == 0)
+			rig->bytes = (seed >> 40) % rig->bytes;
+		clock_ns += BS_NS_PER_MS;
+		deliver(rig);
+	}
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->batches, 3000);
+	assert_true(bs_analyzer_counters(rig->analyzer)->malformed > 1000);
+}
+
+static void
+reader_that_does_not_read_costs_records_and_never_time(void **state)
+{
+	const struct bs_analyzer_counters *counters;
+	struct rig *rig = *state;
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+	uint64_t verdicts = 0;
+
+	counters = bs_analyzer_counters(rig->analyzer);
+	add_service(rig, BS_NS_PER_US);
+	deliver(rig);
+	for (unsigned i = 0; i < 20000 && counters->records_unsent == 0; i++) {
+		add_rpc(rig, T0 + i * BS_NS_PER_MS, BS_NS_PER_MS);
+		deliver(rig);
+	}
+	assert_true(counters->records_unsent > 0);
+	/* It reads again: all that was not left out comes, and new ones after it. */
+	clock_ns += 10 * BS_NS_PER_S;
+	for (unsigned i = 0; i < 64; i++) {
+		assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+		while (next_verdict(rig, &verdict, &rpc))
+			verdicts++;
+	}
+	assert_true(verdicts > 0);
+	assert_true(counters->batches_sent > 1);
+}
+
+static void
+closed_socket_ends_the_loop(void **state)
+{
+	struct rig *rig = *state;
+
+	add_rpc(rig, T0, 1000);
+	deliver(rig);
+	assert_int_equal(shutdown(rig->ours, SHUT_RDWR), 0);
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 0);
+}
+
+static void
+stop_descriptor_ends_the_loop(void **state)
+{
+	struct rig *rig = *state;
+
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_int_equal(write(rig->stop[1], "x", 1), 1);
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 0);
+}
+
+#define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_RIG(rpc_over_its_services_slo_comes_back_as_a_verdict_with_its_group),
+		WITH_RIG(bad_record_costs_the_rest_of_its_batch_only),
+		WITH_RIG(rpc_without_its_segment_is_malformed),
+		WITH_RIG(batch_cut_in_a_record_is_malformed),
+		WITH_RIG(record_of_the_other_direction_is_malformed),
+		WITH_RIG(datagram_above_the_largest_batch_is_malformed),
+		WITH_RIG(empty_datagram_is_malformed_and_not_the_end),
+		WITH_RIG(random_batches_never_stop_the_loop),
+		WITH_RIG(reader_that_does_not_read_costs_records_and_never_time),
+		WITH_RIG(closed_socket_ends_the_loop),
+		WITH_RIG(stop_descriptor_ends_the_loop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
