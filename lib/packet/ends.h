@@ -46,11 +46,11 @@ ends_order(struct flow_end *a, struct flow_end *b)
  * carries them to all bits that are returned. Ends are in order.
  */
 static inline uint32_t
-ends_hash(const struct flow_end *a, const struct flow_end *b, const uint16_t vlan[2],
-	unsigned transport)
+ends_hash(const struct flow_end *a, const struct flow_end *b, unsigned outer_vlan,
+	unsigned inner_vlan, unsigned transport)
 {
 	uint64_t rest = (uint64_t)a->port << 48 | (uint64_t)b->port << 32 |
-			(uint64_t)(vlan[0] & 0xfff) << 20 | (uint64_t)(vlan[1] & 0xfff) << 8 |
+			(uint64_t)(outer_vlan & 0xfff) << 20 | (uint64_t)(inner_vlan & 0xfff) << 8 |
 			(transport & 0xff);
 	uint64_t sum = a->high * 0x9e3779b97f4a7c15ull + a->low * 0xbf58476d1ce4e5b9ull +
 		       b->high * 0x94d049bb133111ebull + b->low * 0xd6e8feb86659fd93ull +

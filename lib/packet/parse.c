@@ -26,6 +26,8 @@
 #define TCP_BYTES 20u
 #define UDP_BYTES 8u
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* NOP, NOP, timestamp: how most stacks lay it out (RFC 7323 appendix A), with nothing else. */
 #define TIMESTAMP_ONLY_BYTES (TCP_BYTES + 12)
 #define TIMESTAMP_ONLY 0x0101080au
@@ -80,13 +82,23 @@ min_u32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* All that parse sets but the SACK blocks, of which sack_count says how many hold. */
+/*
+ * All that parse sets but the tuple, which set_ends writes whole, and the SACK
+ * blocks, of which sack_count says how many hold. Small enough to become a few
+ * vector stores: over 64 bytes gcc makes a slow `rep stos` of it.
+ */
 static inline void
 clear(struct bs_packet *packet)
 {
-	size_t begin = offsetof(struct bs_packet, tuple);
+	enum {
+		BEGIN = offsetof(struct bs_packet, hash),
+		END = offsetof(struct bs_packet, sack),
+	};
 
-	memset((uint8_t *)packet + begin, 0, offsetof(struct bs_packet, sack) - begin);
+	_Static_assert(BEGIN == offsetof(struct bs_packet, tuple) + sizeof(struct bs_tuple) &&
+			       END - BEGIN <= 64,
+		"fields set by parse");
+	memset((uint8_t *)packet + BEGIN, 0, END - BEGIN);
 }
 
 static inline enum bs_parse
@@ -96,22 +108,41 @@ finish(struct bs_packet *packet, enum bs_parse parse)
 	return parse;
 }
 
+/* VLAN IDs on the way from the link header to the tuple. */
+struct vlans {
+	uint16_t outer, inner;
+};
+
 /* Tuple, direction and hash, from the addresses and ports as sent. */
-static inline void
-set_ends(struct bs_packet *packet, struct flow_end from, struct flow_end to, unsigned ip_version)
+static ALWAYS_INLINE void
+set_ends(struct bs_packet *packet, struct vlans vlans, struct flow_end from, struct flow_end to,
+	unsigned ip_version)
 {
 	struct bs_tuple *tuple = &packet->tuple;
 
 	packet->direction = (uint8_t)ends_order(&from, &to);
-	packet->hash = ends_hash(&from, &to, tuple->vlan, packet->l4_protocol);
+	packet->hash = ends_hash(&from, &to, vlans.outer, vlans.inner, packet->l4_protocol);
 	store_be64(tuple->addr[0], from.high);
 	store_be64(tuple->addr[0] + 8, from.low);
 	store_be64(tuple->addr[1], to.high);
 	store_be64(tuple->addr[1] + 8, to.low);
 	tuple->port[0] = from.port;
 	tuple->port[1] = to.port;
+	tuple->vlan[0] = vlans.outer;
+	tuple->vlan[1] = vlans.inner;
 	tuple->transport = (uint8_t)packet->l4_protocol;
 	tuple->ip_version = (uint8_t)ip_version;
+	memset(tuple->pad, 0, sizeof(tuple->pad));
+}
+
+/* The tuple of a packet without addresses. */
+static enum bs_parse
+no_ends(struct bs_packet *packet, struct vlans vlans, enum bs_parse parse)
+{
+	memset(&packet->tuple, 0, sizeof(packet->tuple));
+	packet->tuple.vlan[0] = vlans.outer;
+	packet->tuple.vlan[1] = vlans.inner;
+	return parse;
 }
 
 /*
@@ -121,7 +152,7 @@ set_ends(struct bs_packet *packet, struct flow_end from, struct flow_end to, uns
  * it lies. A full checksum can look like that by chance, once in 65536; what
  * completes it computes the same value again.
  */
-static inline bool
+static ALWAYS_INLINE bool
 is_partial(const struct bs_packet *packet, const uint8_t *addresses, unsigned address_bytes,
 	const uint8_t *field)
 {
@@ -139,7 +170,7 @@ is_partial(const struct bs_packet *packet, const uint8_t *addresses, unsigned ad
 	return value == sum;
 }
 
-static inline bool
+static ALWAYS_INLINE bool
 checksum_partial(const struct bs_packet *packet, unsigned ip_version)
 {
 	const uint8_t *l3 = packet->data + packet->l3;
@@ -164,7 +195,7 @@ set_payload(struct bs_packet *packet, uint32_t payload, uint32_t end, uint32_t c
 	packet->payload_cap = min_u32(cap, end) - payload;
 }
 
-static inline enum bs_parse
+static ALWAYS_INLINE enum bs_parse
 parse_tcp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
 {
 	const uint8_t *tcp = packet->data + l4;
@@ -196,7 +227,7 @@ parse_tcp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uin
 }
 
 /* Bytes of the IP packet behind the UDP length are no payload of UDP's (RFC 9868). */
-static inline enum bs_parse
+static enum bs_parse
 parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
 {
 	const uint8_t *udp = packet->data + l4;
@@ -217,7 +248,7 @@ parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uin
 }
 
 /* l4 lies at or below both end and cap. ports: source and destination, left alone if unknown. */
-static inline enum bs_parse
+static ALWAYS_INLINE enum bs_parse
 parse_transport(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap,
 	unsigned icmp_protocol, uint32_t *ports)
 {
@@ -229,8 +260,8 @@ parse_transport(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t ca
 	return packet->l4_protocol == icmp_protocol ? BS_PARSE_ICMP : BS_PARSE_OTHER_L4;
 }
 
-static inline enum bs_parse
-parse_ipv4(struct bs_packet *packet, uint32_t l3, uint32_t cap)
+static enum bs_parse
+parse_ipv4(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t cap)
 {
 	const uint8_t *ip = packet->data + l3;
 	uint32_t room = packet->len - l3;
@@ -239,14 +270,14 @@ parse_ipv4(struct bs_packet *packet, uint32_t l3, uint32_t cap)
 
 	packet->l3 = (uint16_t)l3;
 	if (cap - l3 < IPV4_BYTES)
-		return room < IPV4_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED;
+		return no_ends(packet, vlans, room < IPV4_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
 	header = (ip[0] & 0xf) * 4u;
 	total = load_be16(ip + 2);
 	packet->l4_protocol = ip[9];
 	if (total == 0 && ip[9] == PROTO_TCP)
 		total = room;
 	if (ip[0] >> 4 != 4 || header < IPV4_BYTES || total < header)
-		return BS_PARSE_BAD_IP;
+		return no_ends(packet, vlans, BS_PARSE_BAD_IP);
 	packet->ip_id = load_be16(ip + 4);
 	packet->ttl = ip[8];
 
@@ -263,7 +294,7 @@ parse_ipv4(struct bs_packet *packet, uint32_t l3, uint32_t cap)
 		.low = MAPPED_IPV4 | load_be32(ip + 12), .port = (uint16_t)(ports >> 16)};
 	struct flow_end to = {.low = MAPPED_IPV4 | load_be32(ip + 16), .port = (uint16_t)ports};
 
-	set_ends(packet, from, to, 4);
+	set_ends(packet, vlans, from, to, 4);
 	if (parse == BS_PARSE_OK)
 		packet->l4_checksum_partial = checksum_partial(packet, 4);
 	return parse;
@@ -361,8 +392,8 @@ walk_extensions(const struct bs_packet *packet, struct walk *walk, uint32_t cap)
 	}
 }
 
-static inline enum bs_parse
-parse_ipv6(struct bs_packet *packet, uint32_t l3, uint32_t cap)
+static enum bs_parse
+parse_ipv6(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t cap)
 {
 	const uint8_t *ip = packet->data + l3;
 	uint32_t room = packet->len - l3;
@@ -371,9 +402,9 @@ parse_ipv6(struct bs_packet *packet, uint32_t l3, uint32_t cap)
 
 	packet->l3 = (uint16_t)l3;
 	if (cap - l3 < IPV6_BYTES)
-		return room < IPV6_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED;
+		return no_ends(packet, vlans, room < IPV6_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
 	if (ip[0] >> 4 != 6)
-		return BS_PARSE_BAD_IP;
+		return no_ends(packet, vlans, BS_PARSE_BAD_IP);
 	length = load_be16(ip + 4);
 	packet->ttl = ip[7];
 
@@ -401,7 +432,7 @@ parse_ipv6(struct bs_packet *packet, uint32_t l3, uint32_t cap)
 	struct flow_end to = {
 		.high = load_be64(ip + 24), .low = load_be64(ip + 32), .port = (uint16_t)ports};
 
-	set_ends(packet, from, to, 6);
+	set_ends(packet, vlans, from, to, 6);
 	if (parse == BS_PARSE_OK)
 		packet->l4_checksum_partial = checksum_partial(packet, 6);
 	return parse;
@@ -416,17 +447,23 @@ too_short(const struct bs_packet *packet, uint32_t offset)
 
 /* Passes over VLAN tags: *type is of what lies at *offset, before and after. */
 static enum bs_parse
-parse_vlans(struct bs_packet *packet, unsigned *type, uint32_t *offset, uint32_t cap)
+parse_vlans(struct bs_packet *packet, struct vlans *vlans, unsigned *type, uint32_t *offset,
+	uint32_t cap)
 {
 	while (*type == TYPE_VLAN || *type == TYPE_SVLAN) {
 		const uint8_t *tag = packet->data + *offset;
+		uint16_t id;
 
 		if (packet->vlan_count == BS_VLAN_DEPTH_MAX)
 			return BS_PARSE_NOT_IP;
 		if (cap - *offset < BS_VLAN_BYTES)
 			return too_short(packet, *offset + BS_VLAN_BYTES);
+		id = load_be16(tag) & VLAN_ID_MASK;
 		/* Of three tags, the outermost and the innermost. */
-		packet->tuple.vlan[packet->vlan_count > 0] = load_be16(tag) & VLAN_ID_MASK;
+		if (packet->vlan_count == 0)
+			vlans->outer = id;
+		else
+			vlans->inner = id;
 		packet->vlan_count++;
 		*type = load_be16(tag + 2);
 		*offset += BS_VLAN_BYTES;
@@ -434,27 +471,34 @@ parse_vlans(struct bs_packet *packet, unsigned *type, uint32_t *offset, uint32_t
 	return BS_PARSE_OK;
 }
 
-static inline enum bs_parse
+/* What is not IPv4 right behind the link header. */
+static enum bs_parse
+parse_other_type(struct bs_packet *packet, unsigned type, uint32_t offset, uint32_t cap)
+{
+	struct vlans vlans = {0};
+	enum bs_parse parse = parse_vlans(packet, &vlans, &type, &offset, cap);
+
+	if (parse != BS_PARSE_OK)
+		return no_ends(packet, vlans, parse);
+	if (type == TYPE_IPV4)
+		return parse_ipv4(packet, vlans, offset, cap);
+	if (type == TYPE_IPV6)
+		return parse_ipv6(packet, vlans, offset, cap);
+	return no_ends(packet, vlans, BS_PARSE_NOT_IP);
+}
+
+static enum bs_parse
 parse_type(struct bs_packet *packet, unsigned type, uint32_t offset)
 {
 	uint32_t cap = min_u32(packet->caplen, packet->len);
+	struct vlans none = {0};
 
 	clear(packet);
 	if (offset > cap)
-		return finish(packet, too_short(packet, offset));
+		return finish(packet, no_ends(packet, none, too_short(packet, offset)));
 	if (type == TYPE_IPV4)
-		return finish(packet, parse_ipv4(packet, offset, cap));
-	if (type != TYPE_IPV6) {
-		enum bs_parse parse = parse_vlans(packet, &type, &offset, cap);
-
-		if (parse != BS_PARSE_OK)
-			return finish(packet, parse);
-		if (type == TYPE_IPV4)
-			return finish(packet, parse_ipv4(packet, offset, cap));
-	}
-	if (type == TYPE_IPV6)
-		return finish(packet, parse_ipv6(packet, offset, cap));
-	return finish(packet, BS_PARSE_NOT_IP);
+		return finish(packet, parse_ipv4(packet, none, offset, cap));
+	return finish(packet, parse_other_type(packet, type, offset, cap));
 }
 
 enum bs_parse

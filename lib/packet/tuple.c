@@ -20,7 +20,7 @@ bs_tuple_hash(const struct bs_tuple *tuple)
 		end[i].port = tuple->port[i];
 	}
 	ends_order(&end[0], &end[1]);
-	return ends_hash(&end[0], &end[1], tuple->vlan, tuple->transport);
+	return ends_hash(&end[0], &end[1], tuple->vlan[0], tuple->vlan[1], tuple->transport);
 }
 
 char *
