@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The verdict of one RPC: see judge.h and design sections 2.4, 2.5. */
+#include "judge.h"
+
+#include "diag.h"
+
+/* A part is above its normal if it exceeds median + 3 MAD of its logarithm. */
+#define TERM_MADS 3.0
+
+/* What a part must take of the operation's median, and of the RPC to be its cause. */
+#define MEANINGFUL 5u
+
+/*
+ * Confidence is that the root is right, a product: of how much of all that is
+ * above normal the root makes up; of how exactly its time is known; of how well
+ * the normal value is known; and of how many causes the evidence leaves.
+ */
+static const double quality_factor[BS_QUALITY_COUNT] = {0.97, 0.9, 0.75};
+static const double level_factor[] = {
+	[NORMAL_COLD] = 0.7, [NORMAL_COARSE] = 0.85, [NORMAL_FINE] = 1.0};
+static const double set_factor[] = {1.0, 0.6, 0.4, 0.3, 0.25};
+
+/* What is known of the RPC's time with its service. */
+struct service_story {
+	struct term *compute;	/* NULL: none */
+	struct reading reading; /* of compute */
+	struct reading blocked; /* of waiting for an earlier RPC */
+	bool crowded;		/* other RPCs were there, and nothing tells what it waited for */
+};
+
+static bool
+outlier_cause(unsigned cause)
+{
+	return cause == BS_CAUSE_CONGESTION || cause == BS_CAUSE_COMPUTE ||
+	       cause == BS_CAUSE_TRANSFER;
+}
+
+/* Streams, pushes and long polls may last: their total says nothing. */
+static bool
+judged_by_total(const struct bs_rec_rpc *rpc)
+{
+	return (rpc->kind == BS_KIND_UNARY || rpc->kind == BS_KIND_CLIENT_STREAM) &&
+	       rpc->outcome != BS_OUTCOME_PUSHED && rpc->outcome != BS_OUTCOME_ORPHAN_RESPONSE;
+}
+
+static void
+compare_with_normal(const struct judge *judge, struct normal_scope scope, struct terms *terms)
+{
+	for (unsigned i = 0; i < terms->count; i++) {
+		struct term *term = &terms->term[i];
+		term->normal = normal_term(
+			judge->normal, scope, term->key_buffer, term->blame.cause, TERM_MADS);
+		term->excess_ns = ns_sub(term->ns, term->normal.median_ns);
+	}
+}
+
+static struct reading
+read_term(const struct judge *judge, const struct bs_rpc_view *rpc, const struct term *term,
+	const struct waiting *waiting)
+{
+	struct interval spans[BS_RPC_MAX_SEGMENTS];
+	unsigned count = terms_spans(rpc, term->blame, spans, BS_RPC_MAX_SEGMENTS);
+	unsigned service = rpc->rpc->service;
+	uint64_t p99_ns = normal_part_quantile(
+		judge->normal, service, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 0.99);
+
+	return services_read(judge->services, service, waiting, spans, count, term->excess_ns,
+		p99_ns, judge->now);
+}
+
+static void
+read_service(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
+	struct service_story *story)
+{
+	struct waiting waiting;
+
+	*story = (struct service_story){0};
+	if (!terms_waiting(rpc->rpc, &waiting))
+		return;
+	for (unsigned i = 0; i < terms->count; i++) {
+		struct term *term = &terms->term[i];
+		/* A little more than normal needs no explanation, and would get a chance one. */
+		if (term->blame.buffer != BS_BUFFER_SERVICE || term->excess_ns < DIAG_FLOOR_NS)
+			continue;
+		if (term->blame.cause == BS_CAUSE_CONTENTION)
+			story->blocked = read_term(judge, rpc, term, &waiting);
+		if (term->blame.cause != BS_CAUSE_COMPUTE)
+			continue;
+		story->compute = term;
+		story->reading = read_term(judge, rpc, term, &waiting);
+		story->crowded = story->reading.kind == READING_NONE && waiting.pending >= 1;
+		if (story->reading.kind == READING_HANG)
+			term->reading.cause = BS_CAUSE_HANG;
+		else if (story->reading.kind == READING_BEHIND ||
+			 story->reading.kind == READING_AFTERMATH)
+			term->reading.cause = BS_CAUSE_CONGESTION;
+	}
+}
+
+static bool
+above_normal(const struct term *term)
+{
+	return term->excess_ns > 0 && term->ns > term->normal.envelope_ns;
+}
+
+static bool
+has_evidence(const struct judge *judge, const struct terms *terms, uint64_t p50_ns)
+{
+	uint64_t by_cause[BS_CAUSE_COUNT] = {0};
+
+	for (unsigned i = 0; i < terms->count; i++) {
+		const struct term *term = &terms->term[i];
+		if (above_normal(term))
+			by_cause[term->reading.cause] =
+				ns_add(by_cause[term->reading.cause], term->excess_ns);
+	}
+	for (unsigned cause = BS_CAUSE_DROP; cause <= BS_CAUSE_HANG; cause++) {
+		uint64_t limit = ns_max(judge->config->detect_ns[cause], p50_ns / MEANINGFUL);
+		if (cause != BS_CAUSE_CONGESTION && by_cause[cause] >= ns_max(limit, 1))
+			return true;
+	}
+	return false;
+}
+
+/* What is left without the excess of other causes is beyond the envelope. */
+static bool
+is_outlier(const struct terms *terms, const struct normal_value *latency)
+{
+	uint64_t plain_ns = terms->extent_ns;
+
+	for (unsigned i = 0; i < terms->count; i++)
+		if (!outlier_cause(terms->term[i].reading.cause))
+			plain_ns = ns_sub(plain_ns, terms->term[i].excess_ns);
+	return latency->level != NORMAL_COLD && plain_ns > latency->envelope_ns &&
+	       ns_sub(plain_ns, latency->median_ns) >= DIAG_FLOOR_NS;
+}
+
+static unsigned
+anomalous_by(const struct judge *judge, const struct bs_rec_rpc *rpc, const struct terms *terms,
+	const struct normal_value *latency)
+{
+	unsigned by = 0;
+
+	if (has_evidence(judge, terms, latency->median_ns))
+		by |= BS_BY_EVIDENCE;
+	if (!judged_by_total(rpc))
+		return by;
+	if (judge->slo_ns && terms->extent_ns > judge->slo_ns)
+		by |= BS_BY_SLO;
+	if (is_outlier(terms, latency))
+		by |= BS_BY_OUTLIER;
+	return by;
+}
+
+/*
+ * The largest excess wins. Where nothing is much above normal, the RPC is slow
+ * because it always is: then the largest part.
+ */
+static struct term *
+choose_root(struct terms *terms)
+{
+	struct term *excess = NULL, *part = NULL;
+
+	for (unsigned i = 0; i < terms->count; i++) {
+		struct term *term = &terms->term[i];
+		if (!excess || term->excess_ns > excess->excess_ns)
+			excess = term;
+		if (!part || term->ns > part->ns)
+			part = term;
+	}
+	return excess && excess->excess_ns >= terms->extent_ns / MEANINGFUL ? excess : part;
+}
+
+static void
+add_alternative(struct bs_rec_verdict *verdict, unsigned buffer, unsigned cause)
+{
+	verdict->alternatives[verdict->alternative_count++] =
+		(struct bs_blame){.buffer = (uint16_t)buffer, .cause = (uint8_t)cause};
+}
+
+static void
+add_via(struct judgement *judgement, unsigned buffer, unsigned cause)
+{
+	struct bs_rec_verdict *verdict = &judgement->verdict;
+	judgement->origin = (struct bs_blame){.buffer = (uint16_t)buffer, .cause = (uint8_t)cause};
+	verdict->via[verdict->via_count++] = judgement->origin;
+}
+
+static void
+add_culprit(struct judgement *judgement, unsigned kind, uint64_t id, uint64_t bytes, uint64_t ns)
+{
+	if (kind == BS_CULPRIT_NONE || kind >= BS_CULPRIT_COUNT)
+		return;
+	for (unsigned i = 0; i < judgement->culprit_count; i++) {
+		struct bs_culprit_share *share = &judgement->culprits[i];
+		if (judgement->culprit_kind[i] != kind || share->id != id)
+			continue;
+		share->bytes = ns_max(share->bytes, bytes);
+		share->ns = ns_max(share->ns, ns);
+		return;
+	}
+	if (judgement->culprit_count == JUDGE_CULPRITS)
+		return;
+	unsigned i = judgement->culprit_count++;
+	judgement->culprit_kind[i] = (uint8_t)kind;
+	judgement->culprits[i] = (struct bs_culprit_share){.id = id, .bytes = bytes, .ns = ns};
+}
+
+/* The root is time with the service: what the silence rule makes of it. */
+static void
+explain_service(
+	struct judgement *judgement, const struct service_story *story, const struct term *root)
+{
+	const struct reading *reading = root == story->compute ? &story->reading : &story->blocked;
+
+	if (reading->kind == READING_NONE) {
+		if (root == story->compute && story->crowded)
+			add_alternative(
+				&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION);
+		return;
+	}
+	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
+	unsigned cause = hung ? BS_CAUSE_HANG : BS_CAUSE_COMPUTE;
+
+	judgement->span = reading->silence;
+	judgement->origin_detail = reading->detail;
+	if (root->reading.cause == cause)
+		judgement->verdict.detail = reading->detail;
+	else
+		add_via(judgement, BS_BUFFER_SERVICE, cause);
+	if (root == story->compute &&
+		(reading->kind == READING_SET ||
+			(reading->kind == READING_BEHIND && reading->hang_possible)))
+		add_alternative(&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	if (reading->kind == READING_BEHIND)
+		add_culprit(judgement, BS_CULPRIT_RPC, reading->culprit_id, 0,
+			interval_ns(reading->silence));
+}
+
+static void
+explain_own(const struct judge *judge, struct judgement *judgement, const struct term *root)
+{
+	struct origin origin;
+
+	origin_find(judge->episodes, root->reading, root->span, judge->now, &origin);
+	for (unsigned i = 0; i < origin.via_count; i++)
+		add_via(judgement, origin.via[i].buffer, origin.via[i].cause);
+	judgement->lcore = origin.lcore;
+	if (origin.via_count > 0)
+		judgement->origin_detail = BS_DETAIL_NONE;
+	for (unsigned i = 0; i < origin.culprit_count; i++)
+		add_culprit(judgement, origin.culprit_kind[i], origin.culprits[i].id,
+			origin.culprits[i].bytes, origin.culprits[i].ns);
+}
+
+/* Culprits and packets that the RPC's own group tells of the root. */
+static void
+explain_group(struct judgement *judgement, const struct bs_rpc_view *rpc, const struct term *root)
+{
+	struct bs_rec_verdict *verdict = &judgement->verdict;
+
+	for (unsigned i = 0; i < rpc->rpc->segment_count && i < BS_RPC_MAX_SEGMENTS; i++) {
+		const struct bs_rec_segment *segment = &rpc->segments[i];
+		if (segment->buffer != root->blame.buffer || segment->cause != root->blame.cause)
+			continue;
+		add_culprit(judgement, segment->culprit_kind, segment->culprit_id, 0,
+			ns_sub(segment->end_ns, segment->begin_ns));
+		if (segment->packet && verdict->evidence_count < BS_VERDICT_EVIDENCE)
+			verdict->evidence[verdict->evidence_count++] = segment->packet;
+	}
+	for (unsigned i = 0; i < rpc->rpc->event_count && i < BS_RPC_MAX_EVENTS; i++) {
+		const struct bs_rec_event *event = &rpc->events[i];
+		if (event->buffer != root->blame.buffer || event->type != root->blame.cause)
+			continue;
+		for (unsigned c = 0; c < event->culprit_count && c < BS_EVENT_CULPRITS; c++)
+			add_culprit(judgement, event->culprit_kind[c], event->culprits[c].id,
+				event->culprits[c].bytes, event->culprits[c].ns);
+	}
+}
+
+static uint32_t
+confidence_ppm(const struct terms *terms, const struct term *root, unsigned alternatives)
+{
+	double above = 0;
+
+	for (unsigned i = 0; i < terms->count; i++)
+		above += (double)terms->term[i].excess_ns;
+	double dominance = above > 0 ? (double)root->excess_ns / above : 0;
+	unsigned quality = root->longest->quality;
+	double sure = dominance * level_factor[root->normal.level] * set_factor[alternatives] *
+		      quality_factor[quality < BS_QUALITY_COUNT ? quality : BS_QUALITY_BOUND];
+	return (uint32_t)(sure * 1e6);
+}
+
+static void
+blame_root(const struct judge *judge, const struct bs_rpc_view *rpc, const struct terms *terms,
+	const struct service_story *story, const struct term *root, struct judgement *judgement)
+{
+	struct bs_rec_verdict *verdict = &judgement->verdict;
+
+	verdict->has_root = 1;
+	verdict->root = root->reading;
+	verdict->detail = root->longest->detail;
+	verdict->excess_ns = root->excess_ns;
+	verdict->normal_ns = root->normal.median_ns;
+	verdict->share_ppm =
+		terms->extent_ns
+			? (uint32_t)((double)root->excess_ns / (double)terms->extent_ns * 1e6)
+			: 0;
+	verdict->chronic =
+		root->normal.median_ns >= DIAG_FLOOR_NS && root->normal.median_ns >= root->ns / 2;
+	judgement->origin = root->reading;
+	judgement->origin_detail = verdict->detail;
+	judgement->span = root->span;
+
+	explain_group(judgement, rpc, root);
+	if (root == story->compute || (root->blame.buffer == BS_BUFFER_SERVICE &&
+					      root->blame.cause == BS_CAUSE_CONTENTION))
+		explain_service(judgement, story, root);
+	else
+		explain_own(judge, judgement, root);
+	verdict->confidence_ppm = confidence_ppm(terms, root, verdict->alternative_count);
+}
+
+void
+judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
+	struct normal_scope scope, struct judgement *judgement)
+{
+	struct bs_rec_verdict *verdict = &judgement->verdict;
+	struct normal_value latency =
+		normal_latency(judge->normal, scope, judge->config->outlier_mads);
+	struct service_story story;
+
+	*judgement = (struct judgement){
+		.service = rpc->rpc->service,
+		.lcore = ORIGIN_LCORE_NONE,
+		.latency_ns = terms->extent_ns,
+	};
+	bs_record_head(&verdict->head, BS_REC_VERDICT, 0);
+	verdict->rpc_id = rpc->rpc->id;
+	verdict->t = judge->now;
+	verdict->baseline_warm = latency.level != NORMAL_COLD;
+
+	compare_with_normal(judge, scope, terms);
+	read_service(judge, rpc, terms, &story);
+	verdict->anomalous_by = (uint8_t)anomalous_by(judge, rpc->rpc, terms, &latency);
+
+	const struct term *root = choose_root(terms);
+	if (root)
+		blame_root(judge, rpc, terms, &story, root, judgement);
+}
