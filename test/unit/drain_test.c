@@ -20,7 +20,7 @@
 #define SPAN 6000u
 #define TOKENS 4096u
 #define PAIRS 5u
-#define RUNS 400u
+#define RUNS 150u
 
 /* Marsaglia's xorshift64. */
 static uint64_t

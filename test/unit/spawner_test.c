@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@
 
 static char own_path[PATH_MAX];
 
-/* Answers "pid" and "args"; "hold" makes it deaf to SIGTERM and to its socket's end. */
+/* Answers "pid" and "args"; "hold" stops it. */
 static void
 fake_analyzer(int argc, char **argv)
 {
@@ -110,6 +111,25 @@ handle(pid_t pid)
 
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/* Stops the analyzer: from then on it hears neither SIGTERM nor the end of its socket. */
+static void
+hold(int fd)
+{
+	pid_t pid = pid_of(fd);
+	char path[64], state = '?';
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	assert_int_equal(send(fd, "hold", 4, MSG_NOSIGNAL), 4);
+	while (state != 'T') {
+		FILE *file = fopen(path, "r");
+
+		sched_yield();
+		assert_non_null(file);
+		assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+		fclose(file);
+	}
 }
 
 static void
@@ -217,7 +237,7 @@ stop_kills_an_analyzer_that_does_not_go(void **state)
 	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
 	fd = next_analyzer(&spawner);
 	analyzer_handle = handle(pid_of(fd));
-	assert_int_equal(send(fd, "hold", 4, 0), 4);
+	hold(fd);
 	bs_spawner_stop(&spawner);
 	assert_ends(analyzer_handle);
 	assert_no_child_left();
@@ -226,7 +246,7 @@ stop_kills_an_analyzer_that_does_not_go(void **state)
 
 /* A bufscoped that tells who was started, and hangs. */
 static void
-start_and_hang(int tell, const char *command)
+start_and_hang(int tell, bool held)
 {
 	struct bs_spawner spawner;
 	pid_t pids[2];
@@ -239,8 +259,8 @@ start_and_hang(int tell, const char *command)
 	fd = bs_spawner_poll(&spawner);
 	pids[0] = spawner.pid;
 	pids[1] = pid_of(fd);
-	if (command != NULL && send(fd, command, strlen(command), 0) < 0)
-		_exit(1);
+	if (held)
+		hold(fd);
 	if (write(tell, pids, sizeof(pids)) != sizeof(pids))
 		_exit(1);
 	for (;;)
@@ -248,7 +268,7 @@ start_and_hang(int tell, const char *command)
 }
 
 static void
-check_killed_parent_leaves_no_orphan(const char *command)
+check_killed_parent_leaves_no_orphan(bool held)
 {
 	int tell[2], spawner_handle, analyzer_handle;
 	pid_t parent, pids[2];
@@ -258,7 +278,7 @@ check_killed_parent_leaves_no_orphan(const char *command)
 	assert_int_equal(pipe2(tell, O_CLOEXEC), 0);
 	parent = fork();
 	if (parent == 0)
-		start_and_hang(tell[1], command);
+		start_and_hang(tell[1], held);
 	close(tell[1]);
 	assert_int_equal(read(tell[0], pids, sizeof(pids)), sizeof(pids));
 	spawner_handle = handle(pids[0]);
@@ -277,14 +297,14 @@ static void
 killed_parent_leaves_no_orphan(void **state)
 {
 	(void)state;
-	check_killed_parent_leaves_no_orphan(NULL);
+	check_killed_parent_leaves_no_orphan(false);
 }
 
 static void
 killed_parent_leaves_no_orphan_even_if_the_analyzer_is_stopped(void **state)
 {
 	(void)state;
-	check_killed_parent_leaves_no_orphan("hold");
+	check_killed_parent_leaves_no_orphan(true);
 }
 
 static void
