@@ -17,9 +17,15 @@ struct bs_store;
 struct bs_store *bs_store_create(void); /* NULL with errno */
 void bs_store_destroy(struct bs_store *store);
 
-/* Takes a copy. A later verdict of the same RPC replaces the earlier (revision). 0 or -ENOMEM. */
+/*
+ * Takes a copy. A later verdict of the same RPC (a revision) replaces the
+ * earlier in its place; if it says "not anomalous", the RPC leaves. 0, or
+ * -EINVAL if the group is larger than groups may be. Collector.
+ */
 int bs_store_verdict(struct bs_store *store, const struct bs_rec_verdict *verdict,
 	const struct bs_rpc_view *rpc);
+
+/* Takes a copy; an incident of the same id replaces the earlier in its place. Collector. */
 void bs_store_incident(struct bs_store *store, const struct bs_rec_incident *incident);
 
 /*
