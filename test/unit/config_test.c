@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The configuration: defaults, each kind of refusal with its words, reload, the samples. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bs_packet.h"
+#include "config_private.h"
+
+#define PORTS "\"ports\":{\"w\":{\"device\":[\"net_null0\"]},\"s\":{\"device\":[\"net_null1\"]}}"
+#define PATHS "\"paths\":[{\"wire\":\"w\",\"service\":\"s\"}]"
+#define SERVICE "{\"name\":\"kv\",\"address\":\"10.0.0.1\",\"port\":6379}"
+#define BASE PORTS "," PATHS ",\"services\":[" SERVICE "]"
+
+static struct bs_config config, other;
+static char error[BS_CONFIG_ERROR_BYTES];
+
+static void
+assert_refused(const char *text, const char *message)
+{
+	assert_int_equal(bs_config_parse("f", text, &config, error), -EINVAL);
+	assert_string_equal(error, message);
+}
+
+static void
+assert_parses(const char *text, struct bs_config *out)
+{
+	int ret = bs_config_parse("f", text, out, error);
+
+	assert_string_equal(error, "");
+	assert_int_equal(ret, 0);
+}
+
+/* Expected values: the interface's table of defaults. */
+static void
+required_keys_alone_give_the_documented_defaults(void **state)
+{
+	(void)state;
+	assert_parses("{" BASE "}", &config);
+	assert_string_equal(config.path, "f");
+	assert_int_equal(config.node, 1);
+	assert_string_equal(config.eal.lcores, "0,1");
+	assert_int_equal(config.eal.cpu_count, 2);
+	assert_int_equal(config.eal.cpus[0], 0);
+	assert_int_equal(config.eal.cpus[1], 1);
+	assert_int_equal(config.eal.collector_cpu, -1);
+	assert_int_equal(config.eal.memory_bytes, 536870912);
+	assert_string_equal(config.eal.hugepages, "auto");
+	assert_string_equal(config.eal.file_prefix, "bufscope");
+	assert_int_equal(config.shim.tag, BS_SHIM_NEGOTIATED);
+	assert_true(config.shim.tcp_option);
+	assert_int_equal(config.detect_ns[BS_CAUSE_DROP], 0);
+	assert_int_equal(config.detect_ns[BS_CAUSE_PAUSE], 200000);
+	assert_int_equal(config.detect_ns[BS_CAUSE_CONGESTION], 200000);
+	assert_int_equal(config.detect_ns[BS_CAUSE_CONTENTION], 200000);
+	assert_int_equal(config.detect_ns[BS_CAUSE_DISORDER], 200000);
+	assert_int_equal(config.detect_ns[BS_CAUSE_HANG], 1000000);
+	assert_int_equal(config.app_queue.size, 1024);
+	assert_int_equal(config.app_queue.schedule, BS_SCHEDULE_PRIORITY);
+	assert_int_equal(config.app_queue.quantum_bytes, 49152);
+	assert_int_equal(config.records.per_second, 100000);
+	assert_true(config.records.export_percent == 0.05);
+	assert_int_equal(config.records.export_floor_bytes, 16384);
+	assert_int_equal(config.records.sample, 0);
+	assert_true(config.analyzer.child);
+	assert_false(config.analyzer.external);
+	assert_false(config.faults);
+	assert_int_equal(config.framing_count, 0);
+	assert_int_equal(config.port_count, 2);
+	assert_string_equal(config.ports[1].name, "s");
+	assert_false(config.ports[0].trust_shim);
+	assert_int_equal(config.ports[0].rate_bps, 0);
+	assert_int_equal(config.services[0].slo_ns, 0);
+	assert_string_equal(config.services[0].protocol, "auto");
+	assert_string_equal(config.services[0].pid_file, "");
+	assert_int_equal(config.services[0].class_in, 0);
+}
+
+static void
+given_values_land_where_they_belong(void **state)
+{
+	static const uint8_t v6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1};
+
+	(void)state;
+	assert_parses(
+		"{\"node\":7,\"eal\":{\"lcores\":\"2-4,9\",\"memory\":1073741824,"
+		"\"collector\":5},"
+		"\"ports\":{\"s\":{\"device\":[\"net_a\",\"net_b,x=1\"],\"rate\":\"50M\"},"
+		"\"w\":{\"device\":\"0000:01:00.0\",\"rate\":9000,\"trust_shim\":true}}," PATHS
+		",\"framing\":[{\"name\":\"mine\",\"header\":12,"
+		"\"length\":{\"at\":4,\"bytes\":4,\"endian\":\"little\",\"adds\":-2},"
+		"\"id\":{\"at\":8,\"bytes\":4},\"magic\":{\"at\":0,\"bytes\":\"cafe\"},"
+		"\"response\":{\"at\":2,\"mask\":128,\"value\":128}}],"
+		"\"services\":[{\"name\":\"kv\",\"address\":\"2001:db8::1\",\"port\":9,"
+		"\"protocol\":\"mine\",\"slo\":\"1.5ms\",\"class\":{\"in\":1,\"out\":2},"
+		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\","
+		"\"operations\":[{\"match\":\"GET\",\"slo\":\"2s\"}]}],"
+		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\"},\"analyzer\":{\"mode\":\"external\"},"
+		"\"records\":{\"sample\":3},\"debug\":{\"faults\":true}}",
+		&config);
+	assert_int_equal(config.node, 7);
+	assert_int_equal(config.eal.cpu_count, 4);
+	assert_int_equal(config.eal.cpus[2], 4);
+	assert_int_equal(config.eal.cpus[3], 9);
+	assert_int_equal(config.eal.collector_cpu, 5);
+	assert_int_equal(config.eal.memory_bytes, 1073741824);
+	assert_string_equal(config.ports[0].device[1], "net_b,x=1");
+	assert_int_equal(config.ports[0].device_count, 2);
+	assert_int_equal(config.ports[0].rate_bps, 50000000);
+	assert_int_equal(config.ports[1].rate_bps, 9000);
+	assert_true(config.ports[1].trust_shim);
+	assert_int_equal(config.paths[0].wire, 1);
+	assert_int_equal(config.paths[0].service, 0);
+	assert_string_equal(config.framing[0].name, "mine");
+	assert_int_equal(config.framing[0].length_adds, -2);
+	assert_true(config.framing[0].length_little);
+	assert_false(config.framing[0].id_little);
+	assert_int_equal(config.framing[0].magic_len, 2);
+	assert_int_equal(config.framing[0].magic[1], 0xfe);
+	assert_int_equal(config.framing[0].magic_mask[1], 0xff);
+	assert_int_equal(config.framing[0].response_mask, 128);
+	assert_memory_equal(config.services[0].address, v6, 16);
+	assert_int_equal(config.services[0].slo_ns, 1500000);
+	assert_int_equal(config.services[0].class_in, 1);
+	assert_int_equal(config.services[0].class_out, 2);
+	assert_string_equal(config.services[0].tenant, "t");
+	assert_string_equal(config.services[0].pid_file, "/run/kv.pid");
+	assert_string_equal(config.services[0].operations[0].match, "GET");
+	assert_int_equal(config.services[0].operations[0].slo_ns, 2000000000);
+	assert_int_equal(config.shim.tag, BS_SHIM_OFF);
+	assert_false(config.shim.tcp_option);
+	assert_false(config.analyzer.child);
+	assert_true(config.analyzer.external);
+	assert_int_equal(config.records.sample, 3);
+	assert_true(config.faults);
+}
+
+struct refusal {
+	const char *text, *message;
+};
+
+static void
+each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"{\n\"node\": x}", "f:2: not JSON: invalid token near 'x'"},
+		{"{\"node\":1,\n\"node\":2}",
+			"f:2: not JSON: duplicate object key near '\"node\"'"},
+		{"[1]", "f:1: must be an object (allowed: {...})"},
+		{"{" BASE ",\n\"nod\":1}",
+			"f:2: nod: unknown key (allowed: node, eal, ports, paths, framing, "
+			"services, "
+			"shim, detect, app_queue, records, analyzer, offload, debug)"},
+		{"{" BASE ",\n\"shim\":{\"tag\":\"off\",\n\"tpc\":\"off\"}}",
+			"f:3: shim.tpc: unknown key (allowed: tag, tcp, udp)"},
+		{"{" PORTS "," PATHS "}",
+			"f:1: services: required key is missing (allowed: 0 to 256 entries)"},
+		{"{" PORTS "," PATHS ",\"services\":[" SERVICE ",\n{\"name\":\"a\","
+		 "\"address\":\"1.1.1.1\"}]}",
+			"f:2: services[1].port: required key is missing (allowed: 1 to 65535)"},
+		{"{" BASE ",\"node\":0}", "f:1: node: 0 is out of range (allowed: 1 to 65535)"},
+		{"{" BASE ",\"node\":\"1\"}",
+			"f:1: node: \"1\" is not a whole number (allowed: 1 to 65535)"},
+		{"{" BASE ",\"node\":1.5}",
+			"f:1: node: 1.5 is not a whole number (allowed: 1 to 65535)"},
+		{"{" BASE ",\"eal\":{\"memory\":\"12X\"}}",
+			"f:1: eal.memory: \"12X\" is not a size (allowed: 32M to 1T)"},
+		{"{" BASE ",\"eal\":{\"memory\":\"9999999999999999999\"}}",
+			"f:1: eal.memory: \"9999999999999999999\" is not a size "
+			"(allowed: 32M to 1T)"},
+		{"{" BASE ",\"eal\":{\"memory\":\"1M\"}}",
+			"f:1: eal.memory: \"1M\" is out of range (allowed: 32M to 1T)"},
+		{"{" BASE ",\"eal\":{\"hugepages\":\"yes\"}}",
+			"f:1: eal.hugepages: \"yes\" is not known (allowed: auto, on, off)"},
+		{"{" BASE ",\"eal\":{\"file_prefix\":\"a/b\"}}",
+			"f:1: eal.file_prefix: \"a/b\" is not a name "
+			"(allowed: 1 to 63 letters, digits, _ and -)"},
+		{"{" BASE ",\"eal\":{\"lcores\":\"1024\"}}",
+			"f:1: eal.lcores: \"1024\" is out of range "
+			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+		{"{" BASE ",\"eal\":{\"lcores\":\"0-2,1\"}}",
+			"f:1: eal.lcores: \"0-2,1\" is naming a CPU twice "
+			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+		{"{" BASE ",\"eal\":{\"lcores\":\"0-64\"}}",
+			"f:1: eal.lcores: \"0-64\" is too long "
+			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+		{"{" BASE ",\"eal\":{\"lcores\":\"3-1\"}}",
+			"f:1: eal.lcores: \"3-1\" is not a list of CPUs "
+			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+		{"{" BASE ",\"eal\":{\"collector\":-1}}",
+			"f:1: eal.collector: -1 is not a CPU "
+			"(allowed: a CPU of 0 to 1023, null: it floats)"},
+		{"{" BASE ",\"eal\":[]}", "f:1: eal: [] is not an object (allowed: lcores, memory, "
+					  "hugepages, file_prefix, collector)"},
+		{"{" BASE ",\"app_queue\":{\"size\":1000}}",
+			"f:1: app_queue.size: 1000 is not a power of two "
+			"(allowed: 2 to 65536, a power of two)"},
+		{"{" BASE ",\"detect\":{\"hang\":\"1 ms\"}}",
+			"f:1: detect.hang: \"1 ms\" is not a duration (allowed: 1ns to 1h)"},
+		{"{" BASE ",\"detect\":{\"hang\":\"0ns\"}}",
+			"f:1: detect.hang: \"0ns\" is out of range (allowed: 1ns to 1h)"},
+		{"{" BASE ",\"records\":{\"export_percent\":101}}",
+			"f:1: records.export_percent: 101 is out of range (allowed: 0 to 100)"},
+		{"{" BASE ",\"debug\":{\"faults\":1}}",
+			"f:1: debug.faults: 1 is not true or false (allowed: true, false)"},
+		{"{" BASE ",\"analyzer\":{\"mode\":\"on\"}}",
+			"f:1: analyzer.mode: \"on\" is not known (allowed: child, external, off)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		assert_refused(refusals[i].text, refusals[i].message);
+}
+
+static void
+ports_paths_and_services_that_do_not_fit_each_other_are_refused(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"{\"ports\":{\"w\":{\"device\":[\"a\"]}}," PATHS ",\"services\":[]}",
+			"f:1: ports: has 1 entries (allowed: 2 to 16)"},
+		{"{\"ports\":{\"w\":{\"device\":[]},\"s\":{\"device\":[\"b\"]}}," PATHS
+		 ",\"services\":[]}",
+			"f:1: ports.w.device: [] is not a device or list of devices (allowed: 1 to "
+			"4 "
+			"texts of 1 to 127 characters; the last is the port)"},
+		{"{\"ports\":{\"w\":{\"device\":[\"a,x=1\"]},\n\"s\":{\"device\":[\"a\"]}}," PATHS
+		 ",\"services\":[]}",
+			"f:2: ports.s: device a is named twice (allowed: once in all ports)"},
+		{"{\"ports\":{\"w\":{\"device\":[\"a\"],\"rate\":\"50\"},\"s\":{\"device\":[\"b\"]}"
+		 "}"
+		 "," PATHS ",\"services\":[]}",
+			"f:1: ports.w.rate: \"50\" is out of range (allowed: 8k to 1T, null)"},
+		{"{" PORTS ",\"paths\":[{\"wire\":\"w\",\"service\":\"q\"}],\"services\":[]}",
+			"f:1: paths[0].service: \"q\" is not a port (allowed: a name under ports)"},
+		{"{" PORTS ",\"paths\":[{\"wire\":\"w\",\"service\":\"w\"}],\"services\":[]}",
+			"f:1: ports.w: is used 2 times in paths (allowed: 1)"},
+		{"{" PORTS "," PATHS ",\"services\":[" SERVICE ",\n" SERVICE "]}",
+			"f:2: services[1].name: is the name of an earlier service "
+			"(allowed: one each)"},
+		{"{" PORTS "," PATHS ",\"services\":[" SERVICE ",\n{\"name\":\"kv2\",\n"
+		 "\"address\":\"10.0.0.1\",\n\"port\":6379}]}",
+			"f:4: services[1].port: an earlier service has this address and port "
+			"(allowed: one each)"},
+		{"{" PORTS "," PATHS ",\"services\":[{\"name\":\"other\",\"address\":\"10.0.0.1\","
+		 "\"port\":1}]}",
+			"f:1: services[0].name: \"other\" stands for the traffic of no service "
+			"(allowed: another name)"},
+		{"{" PORTS "," PATHS ",\"services\":[{\"name\":\"a\",\"address\":\"10.0.0.256\","
+		 "\"port\":1}]}",
+			"f:1: services[0].address: \"10.0.0.256\" is not an address "
+			"(allowed: an IPv4 or IPv6 address)"},
+		{"{" PORTS "," PATHS ",\"services\":[{\"name\":\"a\",\"address\":\"10.0.0.1\","
+		 "\"port\":1,\"pid_file\":\"kv.pid\"}]}",
+			"f:1: services[0].pid_file: \"kv.pid\" is not an absolute path "
+			"(allowed: an absolute path of up to 127 characters, null)"},
+		{"{" PORTS "," PATHS ",\"services\":[{\"name\":\"a\",\"address\":\"10.0.0.1\","
+		 "\"port\":1,\"operations\":[{\"match\":\"A\",\"slo\":\"1s\"},"
+		 "{\"match\":\"A\",\"slo\":\"1s\"}]}]}",
+			"f:1: services[0].operations: two operations have the same match "
+			"(allowed: one each)"},
+		{"{" BASE ",\"framing\":[{\"name\":\"resp\",\"header\":4,"
+		 "\"length\":{\"at\":0,\"bytes\":4}}]}",
+			"f:1: framing[0].name: is the name of another protocol (allowed: one "
+			"each)"},
+		{"{" BASE ",\"framing\":[{\"name\":\"x\",\"header\":4,"
+		 "\"length\":{\"at\":2,\"bytes\":4}}]}",
+			"f:1: framing[0]: makes no sense (allowed: length, id, magic and response "
+			"inside the header; length.bytes of 1, 2, 3, 4 or 8)"},
+		{"{" BASE ",\"framing\":[{\"name\":\"x\",\"header\":4,"
+		 "\"length\":{\"at\":0,\"bytes\":4},\"magic\":{\"bytes\":\"abc\"}}]}",
+			"f:1: framing[0].magic.bytes: \"abc\" is not bytes "
+			"(allowed: 1 to 8 bytes as hex digits)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		assert_refused(refusals[i].text, refusals[i].message);
+	assert_int_equal(bs_config_parse("f",
+				 "{" PORTS "," PATHS ",\"services\":[{\"name\":\"a\","
+				 "\"address\":\"10.0.0.1\",\"port\":1,\"protocol\":\"respp\"}]}",
+				 &config, error),
+		-EINVAL);
+	assert_non_null(strstr(
+		error, "f:1: services[0].protocol: \"respp\" is not a protocol (allowed: auto, "));
+	assert_non_null(strstr(error, ", resp"));
+	assert_int_equal(error[strlen(error) - 1], ')');
+}
+
+static void
+what_is_not_built_yet_is_refused_by_name_unless_null_or_off(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"{" BASE ",\"shim\":{\"udp\":\"udp-option\"}}",
+			"f:1: shim.udp: \"udp-option\" is not built yet (allowed: off)"},
+		{"{" BASE ",\"shim\":{\"tcp\":\"geneve\"}}",
+			"f:1: shim.tcp: \"geneve\" is not built yet (allowed: tcp-option, off)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":\"/var/j\"}}",
+			"f:1: analyzer.journal: \"/var/j\" is not built yet (allowed: null)"},
+		{"{" BASE ",\"analyzer\":{\"otlp\":{}}}",
+			"f:1: analyzer.otlp: {} is not built yet (allowed: null)"},
+		{"{" BASE ",\"analyzer\":{\"prometheus\":9100}}",
+			"f:1: analyzer.prometheus: 9100 is not built yet (allowed: null)"},
+		{"{" BASE ",\"offload\":{\"mode\":\"mark\"}}",
+			"f:1: offload.mode: \"mark\" is not built yet (allowed: auto, off)"},
+		{"{" PORTS "," PATHS ",\"services\":\"auto\"}",
+			"f:1: services: \"auto\" is not built yet (allowed: 0 to 256 entries)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		assert_refused(refusals[i].text, refusals[i].message);
+	assert_parses("{" BASE ",\"analyzer\":{\"mode\":\"off\",\"journal\":\"off\",\"otlp\":null},"
+		      "\"shim\":{\"udp\":\"off\"},\"offload\":{\"mode\":\"off\"}}",
+		&config);
+	assert_false(config.analyzer.child);
+}
+
+static void
+a_line_is_found_behind_texts_and_lists_that_look_like_keys(void **state)
+{
+	(void)state;
+	assert_refused("{\n\"eal\": {\"file_prefix\":\n\"x\",\n\"lcores\": \"0\"},\n" PORTS
+		       ",\n" PATHS
+		       ",\n\"services\": [\n{\"name\": \"a\", \"tenant\": \"}],{\\\"slo\\\":\",\n"
+		       "\"address\": \"1.1.1.1\", \"port\": 1},\n{\"name\": \"b\",\n"
+		       "\"address\": \"1.1.1.2\", \"port\": 1,\n\"slo\": 5}]\n}",
+		"f:12: services[1].slo: 5 is not a duration (allowed: 1us to 1h, null)");
+}
+
+static void
+a_reload_may_change_slos_operations_detect_and_records_only(void **state)
+{
+	(void)state;
+	assert_parses("{" BASE "}", &config);
+	assert_parses("{" PORTS "," PATHS ",\"services\":[{\"name\":\"kv\","
+		      "\"address\":\"10.0.0.1\",\"port\":6379,\"slo\":\"1ms\","
+		      "\"operations\":[{\"match\":\"GET\",\"slo\":\"2ms\"}]}],"
+		      "\"detect\":{\"hang\":\"2ms\"},\"records\":{\"sample\":5}}",
+		&other);
+	assert_int_equal(bs_config_reloadable(&config, &other, error), 0);
+
+	assert_parses("{" PORTS "," PATHS ",\"services\":[{\"name\":\"kv\","
+		      "\"address\":\"10.0.0.1\",\"port\":6379,\"class\":{\"out\":1}}]}",
+		&other);
+	assert_int_equal(bs_config_reloadable(&config, &other, error), -EPERM);
+	assert_string_equal(error,
+		"f: services[0].class.out: cannot change without a restart (allowed in a reload: "
+		"services' slo and operations, detect, records)");
+
+	assert_parses("{" BASE ",\"eal\":{\"lcores\":\"0\"}}", &other);
+	assert_int_equal(bs_config_reloadable(&config, &other, error), -EPERM);
+	assert_non_null(strstr(error, "f: eal.lcores: "));
+
+	assert_parses("{" PORTS "," PATHS ",\"services\":[]}", &other);
+	assert_int_equal(bs_config_reloadable(&config, &other, error), -EPERM);
+	assert_non_null(strstr(error, "f: services: "));
+}
+
+static char directory[] = "/tmp/bs_config_XXXXXX";
+
+static const char *
+write_file(const char *name, const char *text, size_t bytes, mode_t mode)
+{
+	static char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+	return path;
+}
+
+static void
+assert_file_refused(const char *path, int code, const char *why)
+{
+	char expected[BS_CONFIG_ERROR_BYTES];
+
+	snprintf(expected, sizeof(expected), "%s: %s", path, why);
+	assert_int_equal(bs_config_load(path, &config, error), code);
+	assert_string_equal(error, expected);
+}
+
+static void
+a_file_that_is_unsafe_or_not_a_file_is_refused(void **state)
+{
+	static const char text[] = "{" BASE "}";
+	char link[64], fifo[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(
+		bs_config_load(write_file("ok", text, strlen(text), 0644), &config, error), 0);
+	assert_file_refused(write_file("group", text, strlen(text), 0664), -EPERM,
+		"others can write it (mode 664): chmod go-w");
+	assert_file_refused(write_file("world", text, strlen(text), 0602), -EPERM,
+		"others can write it (mode 602): chmod go-w");
+	assert_file_refused(write_file("nul", "{\0}", 3, 0644), -EINVAL,
+		"holds a NUL byte, or was changed while it was read");
+	snprintf(link, sizeof(link), "%s/link", directory);
+	assert_int_equal(symlink("ok", link), 0);
+	assert_file_refused(link, -ELOOP, "is a symbolic link: give the file itself");
+	snprintf(fifo, sizeof(fifo), "%s/fifo", directory);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_file_refused(fifo, -EINVAL, "is not a regular file");
+	assert_file_refused("/nonexistent/x", -ENOENT, "No such file or directory");
+	if (geteuid() == 0) {
+		const char *path = write_file("uid", text, strlen(text), 0644);
+
+		assert_int_equal(chown(path, 12345, 0), 0);
+		assert_file_refused(path, -EPERM,
+			"belongs to uid 12345 (allowed: root or the caller): chown it");
+	}
+	assert_int_equal(system("rm -r /tmp/bs_config_??????"), 0);
+}
+
+static char text[32768];
+
+static const char *
+read_sample(const char *name)
+{
+	char path[512];
+	size_t bytes;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", BS_CONFIG_SAMPLES, name);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	bytes = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[bytes] = '\0';
+	return text;
+}
+
+static void
+every_annotated_sample_parses(void **state)
+{
+	static const char *const names[] = {"demo.json", "dns.json", "nginx.json", "external.json"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char entry[64];
+
+		assert_parses(read_sample(names[i]), &config);
+		snprintf(entry, sizeof(entry), "| `%s` |", names[i]);
+		assert_non_null(strstr(read_sample("README.md"), entry));
+	}
+}
+
+/* Each key has a row "| `path` | `default` |" or "| `path` | required |"; returns their number. */
+static unsigned
+assert_documented(const char *readme, const struct config_key *keys, const char *prefix)
+{
+	unsigned count = 0;
+
+	for (const struct config_key *key = keys; key->name != NULL; key++) {
+		char path[128], row[256];
+
+		snprintf(path, sizeof(path), "%s%s", prefix, key->name);
+		if (key->keys != NULL) {
+			strcat(path, key->kind == CONFIG_LIST  ? "[]."
+				     : key->kind == CONFIG_MAP ? ".NAME."
+							       : ".");
+			count += assert_documented(readme, key->keys, path);
+			continue;
+		}
+		if (key->fallback == NULL)
+			snprintf(row, sizeof(row), "\n| `%s` | required |", path);
+		else
+			snprintf(row, sizeof(row), "\n| `%s` | `%s` |", path, key->fallback);
+		if (strstr(readme, row) == NULL)
+			fail_msg("config/README.md has no row%s", row);
+		count++;
+	}
+	return count;
+}
+
+static void
+the_readme_lists_exactly_the_keys_there_are_with_their_defaults(void **state)
+{
+	const char *readme = read_sample("README.md");
+	const char *row = strstr(readme, "## Keys");
+	unsigned rows = 0;
+
+	(void)state;
+	assert_non_null(row);
+	while ((row = strstr(row, "\n| `")) != NULL) {
+		rows++;
+		row++;
+	}
+	assert_int_equal(assert_documented(readme, config_keys, ""), rows);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(required_keys_alone_give_the_documented_defaults),
+		cmocka_unit_test(given_values_land_where_they_belong),
+		cmocka_unit_test(each_wrong_value_is_refused_with_place_reason_and_what_is_allowed),
+		cmocka_unit_test(ports_paths_and_services_that_do_not_fit_each_other_are_refused),
+		cmocka_unit_test(what_is_not_built_yet_is_refused_by_name_unless_null_or_off),
+		cmocka_unit_test(a_line_is_found_behind_texts_and_lists_that_look_like_keys),
+		cmocka_unit_test(a_reload_may_change_slos_operations_detect_and_records_only),
+		cmocka_unit_test(a_file_that_is_unsafe_or_not_a_file_is_refused),
+		cmocka_unit_test(every_annotated_sample_parses),
+		cmocka_unit_test(the_readme_lists_exactly_the_keys_there_are_with_their_defaults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
