@@ -176,6 +176,9 @@ void bs_tracker_finish(struct bs_tracker *tracker, uint64_t t_ns);
  */
 void bs_tracker_threshold(struct bs_tracker *tracker, unsigned service, uint64_t latency_ns);
 
+/* Takes over other thresholds and sampling. Any thread; each value by itself. */
+void bs_tracker_reload(struct bs_tracker *tracker, const uint64_t detect_ns[6], uint32_t sample);
+
 /* Counters; may be read by another thread, each field by itself. */
 const uint64_t *bs_tracker_counters(const struct bs_tracker *tracker);
 /* services is [BS_MAX_SERVICES]. A service's counters (t 0); any thread, racily. */

@@ -182,6 +182,15 @@ bs_tracker_threshold(struct bs_tracker *tracker, unsigned service, uint64_t late
 		__atomic_store_n(&tracker->services[service].threshold_ns, latency_ns, __ATOMIC_RELAXED);
 }
 
+void
+bs_tracker_reload(struct bs_tracker *tracker, const uint64_t detect_ns[6], uint32_t sample)
+{
+	for (unsigned i = 0; i < 6; i++)
+		__atomic_store_n(&tracker->config.detect_ns[i], detect_ns[i], __ATOMIC_RELAXED);
+	__atomic_store_n(&tracker->sample_left, sample, __ATOMIC_RELAXED);
+	__atomic_store_n(&tracker->config.sample, sample, __ATOMIC_RELAXED);
+}
+
 const uint64_t *
 bs_tracker_counters(const struct bs_tracker *tracker)
 {

@@ -53,6 +53,7 @@ pause_episode(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t, bool
 		egress->pause_told = true;
 	}
 	if (over) {
+		bs_count(&egress->pause_ns, t - egress->t_pause_begin);
 		egress->t_pause_begin = 0;
 		egress->pause_told = false;
 	}

@@ -63,8 +63,9 @@ bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_
 /* --- time ----------------------------------------------------------------------- */
 
 static void
-logs_insert(struct bs_lcore *lcore, uint64_t t, enum bs_drain_state state)
+logs_insert(struct bs_lcore *lcore, uint64_t t_before, uint64_t t, enum bs_drain_state state)
 {
+	bs_count(&lcore->away_ns[state], t - t_before);
 	bs_drain_insert(lcore->rx_log, t, state);
 	for (unsigned i = 0; i < lcore->egress_count; i++)
 		bs_drain_insert(lcore->egress[i].log, t, state);
@@ -112,7 +113,7 @@ bs_lcore_now(struct bs_lcore *lcore)
 	if (likely(t - t_before < BS_STALL_NS))
 		return t;
 	state = why_away(lcore, t - t_before);
-	logs_insert(lcore, t, state);
+	logs_insert(lcore, t_before, t, state);
 	if (t - t_before >= lcore->dataplane->config.detect_ns[BS_CAUSE_HANG])
 		hang_episodes(lcore, state, t_before, t);
 	return t;
@@ -240,7 +241,7 @@ idle(struct bs_lcore *lcore)
 			&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
 			rung = 0; /* somebody else read it: no matter */
 		t = bs_clock_now_ns();
-		logs_insert(lcore, t, BS_DRAIN_SLEEP);
+		logs_insert(lcore, lcore->t_turn, t, BS_DRAIN_SLEEP);
 		lcore->t_turn = t;
 	}
 	__atomic_store_n(&lcore->sleeping, 0, __ATOMIC_SEQ_CST);

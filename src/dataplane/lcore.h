@@ -89,6 +89,7 @@ struct bs_egress {
 	uint64_t t_tokens;
 	uint64_t t_pause_begin; /* the port takes nothing since then; 0 = it does */
 	bool pause_told;
+	uint64_t pause_ns; /* so far */
 	uint64_t tx_packets, tx_bytes, tx_refusals;
 };
 
@@ -143,6 +144,7 @@ struct bs_lcore {
 	uint64_t t_housekeeping;
 	uint64_t t_scheduler;  /* when the scheduler's account was last read */
 	uint64_t run_delay_ns; /* waited for a CPU, by that account */
+	uint64_t away_ns[BS_DRAIN_STATE_COUNT]; /* so far; only states of not being there */
 	unsigned idle_turns;
 	int wait_fds[BS_CONFIG_PORTS * 2];
 	unsigned wait_fd_count;
@@ -199,8 +201,9 @@ void bs_shim_edit(struct bs_shim_step *step);
 void bs_shim_icmp(struct bs_shim_step *step);
 
 /* queue.c */
+/* number: among all queues, for its ring's name. NULL with errno. */
 struct bs_queue *bs_queue_create(
-	struct bs_lcore *producer, uint16_t buffer, unsigned size, int socket);
+	struct bs_lcore *producer, uint16_t buffer, unsigned number, unsigned size);
 void bs_queue_destroy(struct bs_queue *queue);
 void bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *mbuf);
 /* Makes what was staged visible to the drainers; drops and counts what finds no room. */

@@ -14,20 +14,20 @@
 #define DROP_EPISODE_QUIET_NS 10000000ull
 
 struct bs_queue *
-bs_queue_create(struct bs_lcore *producer, uint16_t buffer, unsigned size, int socket)
+bs_queue_create(struct bs_lcore *producer, uint16_t buffer, unsigned number, unsigned size)
 {
-	struct bs_queue *queue = rte_zmalloc_socket("bs_queue", sizeof(*queue), RTE_CACHE_LINE_SIZE, socket);
+	struct bs_queue *queue = rte_zmalloc("bs_queue", sizeof(*queue), RTE_CACHE_LINE_SIZE);
 	char ring_name[RTE_RING_NAMESIZE];
 
 	if (queue == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	snprintf(ring_name, sizeof(ring_name), "bsq%u.%u", producer->index, buffer);
+	snprintf(ring_name, sizeof(ring_name), "bsq%u", number);
 	queue->producer = producer;
 	queue->buffer = buffer;
 	queue->ring = rte_ring_create(
-		ring_name, size, socket, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+		ring_name, size, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
 	queue->entries = bs_entries_create(size);
 	if (queue->ring == NULL || queue->entries == NULL) {
 		bs_queue_destroy(queue);

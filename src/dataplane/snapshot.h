@@ -11,6 +11,7 @@
 
 #include "bs_packet.h"
 #include "bs_record.h"
+#include "bs_tracker.h"
 #include "config.h"
 
 #define BS_SNAPSHOT_BUFFERS 256u
@@ -72,7 +73,7 @@ struct bs_snapshot_lcore {
 	char role[12]; /* pipeline collector main */
 	uint64_t heartbeat_age_ns;
 	uint64_t polls, packets, bursts;
-	uint64_t stalled_ns, preempted_ns, sleep_ns, serve_ns, pause_ns;
+	uint64_t stalled_ns, preempted_ns, sleep_ns, pause_ns;
 	uint64_t flows, rpcs_open, records, records_lost;
 };
 
@@ -90,6 +91,7 @@ struct bs_snapshot {
 	uint64_t parse[BS_PARSE_COUNT];     /* what the received packets were */
 	uint64_t reasons[BS_REASON_COUNT];  /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];
+	uint64_t track[BS_TRACK_COUNT];
 	uint64_t rx_packets, tx_packets;    /* all ports: rx = tx + sum(reasons after rx) + queued */
 	uint64_t queued;
 	struct bs_rec_loss loss;            /* records lost since start */

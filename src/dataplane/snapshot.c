@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copies what all parts count into one struct; see snapshot.h. */
+#include "snapshot.h"
+
+#include <rte_lcore.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bs_clock.h"
+#include "collector.h"
+#include "dataplane.h"
+
+static struct bs_snapshot_buffer *
+buffer_at(struct bs_snapshot *snapshot, uint16_t number)
+{
+	unsigned i = number - BS_BUFFER_FIRST_OWN;
+
+	return i < snapshot->buffer_count ? &snapshot->buffers[i] : NULL;
+}
+
+static void
+name_buffers(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
+{
+	snapshot->buffer_count = dataplane->buffer_count;
+	for (unsigned i = 0; i < dataplane->buffer_count; i++) {
+		struct bs_snapshot_buffer *buffer = &snapshot->buffers[i];
+
+		buffer->id = (uint16_t)(BS_BUFFER_FIRST_OWN + i);
+		snprintf(buffer->name, sizeof(buffer->name), "%s", dataplane->buffers[i].name);
+		snprintf(buffer->quality, sizeof(buffer->quality), "%s", dataplane->buffers[i].quality);
+		buffer->properties = dataplane->buffers[i].properties;
+		buffer->capacity = dataplane->buffers[i].capacity;
+	}
+}
+
+static void
+add_queue(struct bs_snapshot *snapshot, const struct bs_queue *queue)
+{
+	struct bs_snapshot_buffer *buffer = buffer_at(snapshot, queue->buffer);
+	uint32_t occupancy = rte_ring_count(queue->ring);
+
+	snapshot->queued += occupancy;
+	if (buffer == NULL)
+		return;
+	buffer->occupancy += occupancy;
+	if (queue->occupancy_max > buffer->occupancy_max)
+		buffer->occupancy_max = queue->occupancy_max;
+	buffer->packets += __atomic_load_n(&queue->dequeued, __ATOMIC_RELAXED);
+	buffer->dropped += __atomic_load_n(&queue->dropped, __ATOMIC_RELAXED);
+	buffer->wait_ns_sum += __atomic_load_n(&queue->wait_ns_sum, __ATOMIC_RELAXED);
+	if (queue->wait_ns_max > buffer->wait_ns_max)
+		buffer->wait_ns_max = queue->wait_ns_max;
+}
+
+static void
+add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
+{
+	const struct bs_lcore_counters *counters = &lcore->counters;
+	struct bs_snapshot_lcore *out = &snapshot->lcores[snapshot->lcore_count++];
+	const uint64_t *tracked = bs_tracker_counters(lcore->tracker);
+
+	out->lcore = lcore->lcore_id;
+	out->cpu = (unsigned)rte_lcore_to_cpu_id((int)lcore->lcore_id);
+	out->numa = (int)rte_lcore_to_socket_id(lcore->lcore_id);
+	snprintf(out->role, sizeof(out->role), "pipeline");
+	out->heartbeat_age_ns = snapshot->t_ns
+		- RTE_MIN(snapshot->t_ns, __atomic_load_n(&lcore->heartbeat_ns, __ATOMIC_RELAXED));
+	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED))
+		out->heartbeat_age_ns = 0; /* it sleeps because there is nothing to do */
+	out->polls = counters->polls;
+	out->packets = counters->packets;
+	out->bursts = counters->bursts;
+	out->stalled_ns = lcore->away_ns[BS_DRAIN_STALLED];
+	out->preempted_ns = lcore->away_ns[BS_DRAIN_PREEMPTED];
+	out->sleep_ns = lcore->away_ns[BS_DRAIN_SLEEP];
+	out->flows = bs_tracker_flows(lcore->tracker);
+	out->rpcs_open = bs_tracker_open_rpcs(lcore->tracker);
+	out->records = tracked[BS_TRACK_RECORDS];
+	out->records_lost = tracked[BS_TRACK_RECORDS_LOST];
+	for (unsigned i = 0; i < BS_PARSE_COUNT; i++)
+		snapshot->parse[i] += counters->parse[i];
+	for (unsigned i = 0; i < BS_REASON_COUNT; i++)
+		snapshot->reasons[i] += counters->reasons[i];
+	for (unsigned i = 0; i < BS_TAG_COUNT; i++)
+		snapshot->tag[i] += counters->tag[i];
+	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
+		snapshot->track[i] += tracked[i];
+	for (unsigned i = 0; i < lcore->ingress_count; i++) {
+		const struct bs_ingress *ingress = &lcore->ingress[i];
+		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, ingress->buffer);
+
+		snapshot->rx_packets += ingress->packets;
+		if (buffer != NULL)
+			buffer->packets += ingress->packets;
+	}
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		const struct bs_egress *egress = &lcore->egress[i];
+		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, egress->tx_buffer);
+
+		snapshot->tx_packets += egress->tx_packets;
+		snapshot->queued += egress->pending_count;
+		snapshot->lcores[snapshot->lcore_count - 1].pause_ns += egress->pause_ns;
+		if (buffer != NULL)
+			buffer->packets += egress->tx_packets;
+	}
+	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
+		if (lcore->handover[i] != NULL)
+			snapshot->queued += rte_ring_count(lcore->handover[i]);
+	}
+}
+
+static void
+add_services(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
+{
+	snapshot->service_count = dataplane->config.service_count;
+	for (unsigned s = 0; s < snapshot->service_count; s++) {
+		struct bs_rec_service *sum = &snapshot->services[s];
+
+		for (unsigned i = 0; i < dataplane->lcore_count; i++) {
+			struct bs_rec_service one;
+
+			bs_tracker_service_counters(dataplane->lcores[i]->tracker, s, &one);
+			sum->rpcs += one.rpcs;
+			sum->answered += one.answered;
+			sum->unanswered += one.unanswered;
+			sum->oneway += one.oneway;
+			sum->orphan_responses += one.orphan_responses;
+			sum->pushed += one.pushed;
+			sum->cut += one.cut;
+			sum->reset_ += one.reset_;
+			sum->in_progress += one.in_progress;
+			sum->request_bytes += one.request_bytes;
+			sum->response_bytes += one.response_bytes;
+		}
+		sum->service = (uint16_t)s;
+	}
+}
+
+void
+bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
+{
+	struct bs_collector_status collector;
+
+	memset(snapshot, 0, sizeof(*snapshot));
+	snapshot->t_ns = bs_clock_now_ns();
+	snapshot->t_start_ns = dataplane->t_start;
+	snapshot->pid = (uint32_t)getpid();
+	snapshot->hugepages = dataplane->hugepages;
+	snapshot->tsc_hz = dataplane->tsc_hz;
+	snapshot->tsc_error_ppm = dataplane->tsc_error_ppm;
+	name_buffers(dataplane, snapshot);
+	for (unsigned i = 0; i < dataplane->queue_count; i++)
+		add_queue(snapshot, dataplane->queues[i]);
+	for (unsigned i = 0; i < dataplane->lcore_count; i++)
+		add_lcore(dataplane->lcores[i], snapshot);
+	snapshot->port_count = dataplane->config.port_count;
+	for (unsigned i = 0; i < snapshot->port_count; i++) {
+		bs_port_snapshot(&dataplane->ports[i], &snapshot->ports[i]);
+		snapshot->reasons[BS_REASON_RX_MISSED] += snapshot->ports[i].rx_missed;
+		snapshot->reasons[BS_REASON_RX_NO_MBUF] += snapshot->ports[i].rx_nombuf;
+		snapshot->reasons[BS_REASON_RX_ERROR] += snapshot->ports[i].rx_errors;
+	}
+	add_services(dataplane, snapshot);
+	bs_collector_status(dataplane->collector, &collector);
+	snapshot->loss = collector.loss;
+	snapshot->records_sent = collector.records_sent;
+	snapshot->record_bytes = collector.record_bytes;
+	snapshot->analyzer_connected = collector.connected;
+	snapshot->analyzer_bad_records = collector.bad_records;
+}
