@@ -61,7 +61,7 @@ struct bs_snapshot_buffer {
 	uint16_t id;
 	char name[BS_NAME_BYTES];
 	uint8_t properties; /* BS_BUFFER_LOSSY ... */
-	char quality[12];   /* of its waits: exact estimated bound, or "not observable" */
+	char quality[16];   /* of its waits: exact estimated bound, or "not observable" */
 	uint32_t capacity, occupancy, occupancy_max;
 	uint64_t packets, dropped;
 	uint64_t wait_ns_sum, wait_ns_max;
@@ -87,7 +87,8 @@ struct bs_snapshot {
 	struct bs_snapshot_port ports[BS_CONFIG_PORTS];
 	struct bs_snapshot_buffer buffers[BS_SNAPSHOT_BUFFERS];
 	struct bs_snapshot_lcore lcores[BS_CONFIG_LCORES];
-	struct bs_rec_service services[BS_MAX_SERVICES + 1]; /* summed over lcores; last: other */
+	/* By service number, summed over lcores; at BS_MAX_SERVICES: other. */
+	struct bs_rec_service services[BS_MAX_SERVICES + 1];
 	uint64_t parse[BS_PARSE_COUNT];     /* what the received packets were */
 	uint64_t reasons[BS_REASON_COUNT];  /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];

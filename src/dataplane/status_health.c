@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A dataplane that runs may still see badly: this says what is wrong with the
+ * surroundings, and what to do about it.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "status.h"
+
+struct problems {
+	json_t *list;
+	bool failed;
+};
+
+__attribute__((format(printf, 4, 5))) static void
+add(struct problems *problems, const char *component, const char *remedy, const char *format, ...)
+{
+	char text[160];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (json_array_append_new(
+		    problems->list, json_pack("{s:s, s:s, s:s}", "component", component, "problem",
+					    text, "remedy", remedy)) != 0)
+		problems->failed = true;
+}
+
+static void
+check_port(struct problems *problems, const struct bs_snapshot *snapshot,
+	const struct bs_snapshot_port *port)
+{
+	if (!port->link_up)
+		add(problems, port->name, "bring the peer interface up; check the device's address",
+			"the link is down");
+	if (!port->rx_missed_observable)
+		add(problems, port->name,
+			"use net_af_xdp or a NIC if losses before bufscoped matter",
+			"driver %s does not count packets its full ring drops", port->driver);
+	for (unsigned i = 0; i < snapshot->lcore_count; i++) {
+		const struct bs_snapshot_lcore *lcore = &snapshot->lcores[i];
+
+		if (strcmp(lcore->role, "pipeline") != 0 || port->numa < 0 || lcore->numa < 0 ||
+			port->numa == lcore->numa)
+			continue;
+		add(problems, port->name, "choose eal.lcores from the CPUs of the port's node",
+			"on NUMA node %d, but lcore %u (CPU %u) is on node %d", port->numa,
+			lcore->lcore, lcore->cpu, lcore->numa);
+		break;
+	}
+}
+
+static void
+check_lcores(struct problems *problems, const struct bs_snapshot *snapshot)
+{
+	for (unsigned i = 0; i < snapshot->lcore_count; i++) {
+		const struct bs_snapshot_lcore *lcore = &snapshot->lcores[i];
+
+		if (lcore->heartbeat_age_ns > BS_STATUS_HUNG_NS)
+			add(problems, "lcore",
+				"see what else runs on that CPU; isolate it or move eal.lcores",
+				"lcore %u (CPU %u, %s) has not come round for %" PRIu64 " ms",
+				lcore->lcore, lcore->cpu, lcore->role,
+				lcore->heartbeat_age_ns / 1000000);
+	}
+}
+
+static void
+check_records(struct problems *problems, const struct bs_config *config,
+	const struct bs_snapshot *snapshot)
+{
+	const struct bs_rec_loss *loss = &snapshot->loss;
+
+	if ((config->analyzer.child || config->analyzer.external) && !snapshot->analyzer_connected)
+		add(problems, "analyzer",
+			config->analyzer.child
+				? "it is restarted by itself; read its last lines in the log"
+				: "start bufscope-analyzer --socket with this instance's path",
+			"not connected (restarted %" PRIu32 " times): no verdicts are made",
+			snapshot->analyzer_restarts);
+	if (snapshot->analyzer_bad_records > 0)
+		add(problems, "analyzer", "run bufscoped and bufscope-analyzer of one build",
+			"%" PRIu64 " of its records did not make sense",
+			snapshot->analyzer_bad_records);
+	if (loss->ring_full > 0)
+		add(problems, "records", "give the collector a CPU of its own: eal.collector",
+			"%" PRIu64 " records lost: an lcore's record ring was full",
+			loss->ring_full);
+	if (loss->over_budget > 0)
+		add(problems, "records", "raise records.per_second",
+			"%" PRIu64 " records left out by the rate bound", loss->over_budget);
+	if (loss->socket_full > 0)
+		add(problems, "records", "see whether the analyzer gets CPU time",
+			"%" PRIu64 " records lost: the analyzer did not take them in time",
+			loss->socket_full);
+	if (loss->no_memory > 0)
+		add(problems, "records", "raise eal.memory",
+			"%" PRIu64 " RPCs not followed: no room in the RPC pools", loss->no_memory);
+}
+
+json_t *
+bs_status_problems(const struct bs_config *config, const struct bs_snapshot *snapshot)
+{
+	struct problems problems = {.list = json_array()};
+
+	if (problems.list == NULL)
+		return NULL;
+	if (!snapshot->hugepages)
+		add(&problems, "memory",
+			"sysctl vm.nr_hugepages=512, with eal.hugepages auto or on",
+			"not in hugepages: more TLB misses, lower packet rate");
+	if (snapshot->reasons[BS_REASON_RX_NO_MBUF] > 0)
+		add(&problems, "mempool", "raise eal.memory, or lower app_queue.size",
+			"%" PRIu64 " packets found no mbuf",
+			snapshot->reasons[BS_REASON_RX_NO_MBUF]);
+	for (unsigned i = 0; i < snapshot->port_count; i++)
+		check_port(&problems, snapshot, &snapshot->ports[i]);
+	check_lcores(&problems, snapshot);
+	check_records(&problems, config, snapshot);
+	if (!problems.failed)
+		return problems.list;
+	json_decref(problems.list);
+	return NULL;
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Answers to the commands: their shape, their numbers, what they say of an unhealthy system. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "bs_packet.h"
+#include "fake_source.h"
+
+static char error[BS_STATUS_ERROR_BYTES];
+
+static int
+setup(void **state)
+{
+	*state = fake_create(false);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	fake_destroy(*state);
+	return 0;
+}
+
+static json_t *
+ask(struct fake *fake, const char *command, const char *params)
+{
+	json_t *result = NULL;
+
+	assert_int_equal(bs_status_answer(&fake->source, command, params, &result, error), 0);
+	assert_non_null(result);
+	return result;
+}
+
+static json_int_t
+number(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	assert_true(json_is_integer(value));
+	return json_integer_value(value);
+}
+
+static const char *
+text(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(object, key));
+
+	assert_non_null(value);
+	return value;
+}
+
+static void
+status_of_a_healthy_system_has_no_problems(void **state)
+{
+	json_t *status = ask(*state, "/bufscope/status", NULL);
+	json_t *port = json_array_get(json_object_get(status, "ports"), 1);
+
+	assert_string_equal(text(status, "state"), "ok");
+	assert_int_equal(json_array_size(json_object_get(status, "problems")), 0);
+	assert_int_equal(number(status, "pid"), 4242);
+	assert_int_equal(number(status, "uptime_ns"), 60000000000);
+	assert_string_equal(text(status, "t_now"), "1700000000123456789");
+	assert_string_equal(text(json_object_get(status, "analyzer"), "mode"), "child");
+	assert_string_equal(text(port, "port"), "local");
+	assert_int_equal(number(port, "rx_packets"), 1001);
+	assert_int_equal(number(port, "rx_missed"), 5);
+	assert_true(json_is_null(json_object_get(port, "rate_bps")));
+	json_decref(status);
+}
+
+static void
+assert_one_problem(struct fake *fake, const char *component, const char *problem)
+{
+	json_t *status = ask(fake, "/bufscope/status", NULL);
+	json_t *problems = json_object_get(status, "problems");
+
+	assert_string_equal(text(status, "state"), "degraded");
+	assert_int_equal(json_array_size(problems), 1);
+	assert_string_equal(text(json_array_get(problems, 0), "component"), component);
+	assert_string_equal(text(json_array_get(problems, 0), "problem"), problem);
+	assert_true(strlen(text(json_array_get(problems, 0), "remedy")) > 0);
+	json_decref(status);
+}
+
+static void
+each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
+{
+	struct fake *fake = *state;
+	const struct bs_snapshot healthy = fake->snapshot;
+	struct bs_snapshot *s = &fake->snapshot;
+
+	s->hugepages = false;
+	assert_one_problem(fake, "memory", "not in hugepages: more TLB misses, lower packet rate");
+	*s = healthy;
+	s->ports[1].numa = 1;
+	assert_one_problem(fake, "local", "on NUMA node 1, but lcore 0 (CPU 0) is on node 0");
+	*s = healthy;
+	s->ports[0].rx_missed_observable = false;
+	assert_one_problem(
+		fake, "wire", "driver net_af_xdp does not count packets its full ring drops");
+	*s = healthy;
+	s->ports[0].link_up = false;
+	assert_one_problem(fake, "wire", "the link is down");
+	*s = healthy;
+	s->lcores[0].heartbeat_age_ns = BS_STATUS_HUNG_NS + 1;
+	assert_one_problem(
+		fake, "lcore", "lcore 0 (CPU 0, pipeline) has not come round for 100 ms");
+	s->lcores[0].heartbeat_age_ns = BS_STATUS_HUNG_NS;
+	json_decref(ask(fake, "/bufscope/status", NULL));
+	*s = healthy;
+	s->analyzer_connected = false;
+	s->analyzer_restarts = 3;
+	assert_one_problem(
+		fake, "analyzer", "not connected (restarted 3 times): no verdicts are made");
+	*s = healthy;
+	s->analyzer_bad_records = 2;
+	assert_one_problem(fake, "analyzer", "2 of its records did not make sense");
+	*s = healthy;
+	s->loss.ring_full = 8;
+	assert_one_problem(fake, "records", "8 records lost: an lcore's record ring was full");
+	*s = healthy;
+	s->loss.over_budget = 9;
+	assert_one_problem(fake, "records", "9 records left out by the rate bound");
+	*s = healthy;
+	s->loss.socket_full = 10;
+	assert_one_problem(
+		fake, "records", "10 records lost: the analyzer did not take them in time");
+	*s = healthy;
+	s->loss.no_memory = 11;
+	assert_one_problem(fake, "records", "11 RPCs not followed: no room in the RPC pools");
+	*s = healthy;
+	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
+	assert_one_problem(fake, "mempool", "12 packets found no mbuf");
+	*s = healthy;
+	fake->config.analyzer.child = false;
+	s->analyzer_connected = false;
+	json_decref(ask(fake, "/bufscope/status", NULL));
+}
+
+static void
+a_pmd_that_hides_its_losses_shows_null_and_not_zero(void **state)
+{
+	struct fake *fake = *state;
+	json_t *status, *port;
+
+	fake->snapshot.ports[0].rx_missed_observable = false;
+	fake->snapshot.ports[0].rx_missed = 0;
+	status = ask(fake, "/bufscope/status", NULL);
+	port = json_array_get(json_object_get(status, "ports"), 0);
+	assert_true(json_is_null(json_object_get(port, "rx_missed")));
+	json_decref(status);
+}
+
+static void
+chain_shows_each_buffer_with_what_is_not_observable_as_null(void **state)
+{
+	json_t *chain = ask(*state, "/bufscope/chain", NULL);
+	json_t *buffers = json_object_get(chain, "buffers");
+	json_t *path = json_array_get(json_object_get(chain, "paths"), 0);
+	json_t *queue = json_array_get(buffers, 1), *tx = json_array_get(buffers, 2);
+
+	assert_int_equal(json_array_size(buffers), 6);
+	assert_int_equal(number(chain, "total"), 6);
+	assert_true(json_is_null(json_object_get(chain, "next")));
+	assert_string_equal(text(queue, "buffer"), "kv.app.in");
+	assert_int_equal(number(queue, "capacity"), 1024);
+	assert_int_equal(number(queue, "occupancy"), 11);
+	assert_int_equal(number(queue, "dropped"), 1);
+	assert_int_equal(number(queue, "wait_mean_ns"), 2500);
+	assert_int_equal(number(queue, "wait_max_ns"), 70001);
+	assert_string_equal(text(queue, "drained_by"), "polled");
+	assert_true(json_is_true(json_object_get(queue, "lossy")));
+	assert_string_equal(text(tx, "drained_by"), "clocked");
+	assert_true(json_is_null(json_object_get(tx, "wait_mean_ns")));
+	assert_true(json_is_null(json_object_get(json_array_get(buffers, 0), "occupancy")));
+	assert_string_equal(text(path, "wire"), "wire");
+	assert_string_equal(text(path, "service"), "local");
+	json_decref(chain);
+}
+
+static void
+lists_are_paged_by_an_offset_and_a_wrong_one_is_refused(void **state)
+{
+	static const char *const wrong[] = {"x", "-1", "1x", " 1", "4294967296", "1,2"};
+	struct fake *fake = *state;
+	json_t *result;
+
+	for (uint64_t i = 1; i <= BS_STATUS_PAGE + 3; i++)
+		fake_anomaly(fake, i);
+	result = ask(fake, "/bufscope/anomalies", "");
+	assert_int_equal(number(result, "total"), BS_STATUS_PAGE + 3);
+	assert_int_equal(number(result, "next"), BS_STATUS_PAGE);
+	assert_int_equal(json_array_size(json_object_get(result, "anomalies")), BS_STATUS_PAGE);
+	json_decref(result);
+	result = ask(fake, "/bufscope/anomalies", "32");
+	assert_true(json_is_null(json_object_get(result, "next")));
+	assert_int_equal(json_array_size(json_object_get(result, "anomalies")), 3);
+	assert_string_equal(text(json_array_get(json_object_get(result, "anomalies"), 2), "id"),
+		"0000000000000001");
+	json_decref(result);
+	result = ask(fake, "/bufscope/anomalies", "4294967295");
+	assert_int_equal(json_array_size(json_object_get(result, "anomalies")), 0);
+	assert_true(json_is_null(json_object_get(result, "next")));
+	json_decref(result);
+	result = ask(fake, "/bufscope/lcores", "1");
+	assert_int_equal(number(result, "total"), 2);
+	assert_int_equal(number(json_array_get(json_object_get(result, "lcores"), 0), "lcore"), 1);
+	json_decref(result);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		assert_int_equal(bs_status_answer(&fake->source, "/bufscope/chain", wrong[i],
+					 &result, error),
+			-EINVAL);
+		assert_string_equal(
+			error, "the offset must be a whole number (allowed: 0 to 4294967295)");
+	}
+}
+
+static void
+services_show_their_counts_and_other_comes_last(void **state)
+{
+	json_t *result = ask(*state, "/bufscope/services", NULL);
+	json_t *services = json_object_get(result, "services");
+
+	assert_int_equal(json_array_size(services), 2);
+	assert_string_equal(text(json_array_get(services, 0), "service"), "kv");
+	assert_string_equal(text(json_array_get(services, 0), "protocol"), "resp");
+	assert_int_equal(number(json_array_get(services, 0), "rpcs"), 100);
+	assert_int_equal(number(json_array_get(services, 0), "answered"), 98);
+	assert_string_equal(text(json_array_get(services, 1), "service"), "other");
+	json_decref(result);
+}
+
+static void
+an_rpc_is_found_by_its_id_with_verdict_and_segments(void **state)
+{
+	struct fake *fake = *state;
+	json_t *rpc, *root;
+
+	fake_anomaly(fake, 0x0001000000000002);
+	rpc = ask(fake, "/bufscope/rpc", "0001000000000002");
+	root = json_object_get(rpc, "root_cause");
+	assert_string_equal(text(rpc, "id"), "0001000000000002");
+	assert_int_equal(number(rpc, "latency_ns"), 5000000);
+	assert_int_equal(json_array_size(json_object_get(rpc, "segments")), 2);
+	assert_string_equal(text(root, "buffer"), "kv.app.in");
+	assert_string_equal(text(root, "cause"), "hang");
+	json_decref(rpc);
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/rpc", "0001000000000003", &rpc, error),
+		-ENOENT);
+	assert_string_equal(error, "RPC 0001000000000003 is not among the newest 1024 anomalies");
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/rpc", "2", &rpc, error), -EINVAL);
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/rpc", NULL, &rpc, error), -EINVAL);
+	assert_string_equal(error, "an RPC-ID is 16 hex digits");
+}
+
+static void
+incidents_carry_their_origin_and_advice(void **state)
+{
+	struct fake *fake = *state;
+	json_t *result, *incident;
+
+	fake_incident(fake, 5);
+	result = ask(fake, "/bufscope/incidents", NULL);
+	incident = json_array_get(json_object_get(result, "incidents"), 0);
+	assert_string_equal(text(json_object_get(incident, "origin"), "buffer"), "kv.app.in");
+	assert_int_equal(number(incident, "victims"), 17);
+	assert_true(strlen(text(incident, "advice")) > 0);
+	json_decref(result);
+}
+
+static void
+counters_have_every_key_of_their_tables(void **state)
+{
+	json_t *result = ask(*state, "/bufscope/counters", NULL);
+	json_t *parse = json_object_get(result, "parse"),
+	       *drops = json_object_get(result, "dropped");
+	json_t *shim = json_object_get(result, "shim");
+
+	assert_int_equal(json_object_size(parse), BS_PARSE_COUNT);
+	assert_int_equal(json_object_size(drops), BS_REASON_COUNT);
+	assert_int_equal(json_object_size(shim), BS_TAG_COUNT);
+	assert_int_equal(number(parse, "tcp_udp"), 1995);
+	assert_int_equal(number(drops, "app_queue_full"), 7);
+	assert_int_equal(number(shim, "tagged"), 321);
+	assert_int_equal(number(result, "rx_packets"), 2001);
+	assert_int_equal(number(result, "queued"), 4);
+	json_decref(result);
+}
+
+static void
+offload_says_for_each_port_that_and_why_there_is_none(void **state)
+{
+	json_t *result = ask(*state, "/bufscope/offload", NULL);
+	json_t *port = json_array_get(json_object_get(result, "ports"), 0);
+
+	assert_int_equal(number(result, "total"), 2);
+	assert_string_equal(text(port, "flows_by"), "software");
+	assert_int_equal(number(port, "rules"), 0);
+	assert_true(strlen(text(port, "reason")) > 0);
+	json_decref(result);
+}
+
+static void
+faults_are_refused_unless_the_configuration_allows_them(void **state)
+{
+	struct fake *fake = *state;
+	json_t *result;
+
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/fault", "hold,20ms", &result, error),
+		-EPERM);
+	assert_string_equal(
+		error, "faults are refused: the configuration does not set debug.faults");
+	assert_string_equal(fake->fault, "");
+	fake->config.faults = true;
+	result = ask(fake, "/bufscope/fault", "hold,20ms");
+	assert_string_equal(fake->fault, "hold=20ms");
+	json_decref(result);
+	assert_int_equal(bs_status_answer(&fake->source, "/bufscope/fault", "hold", &result, error),
+		-EINVAL);
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/fault", ",1", &result, error), -EINVAL);
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/fault", "melt,1", &result, error),
+		-EINVAL);
+	assert_string_equal(error, "there is no fault melt (allowed: hold)");
+}
+
+static void
+an_unknown_command_and_a_failing_snapshot_are_errors(void **state)
+{
+	struct fake *fake = *state;
+	json_t *result;
+
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/reload", NULL, &result, error), -ENOENT);
+	assert_string_equal(error, "there is no such command");
+	fake->snapshot_error = -EIO;
+	assert_int_equal(
+		bs_status_answer(&fake->source, "/bufscope/chain", NULL, &result, error), -EIO);
+	assert_string_equal(error, "no counters could be read: Input/output error");
+}
+
+static void
+help_texts_fit_what_rte_telemetry_takes(void **state)
+{
+	(void)state;
+	for (const struct bs_status_command *c = bs_status_commands; c->name != NULL; c++) {
+		assert_true(strlen(c->help) < 64);
+		assert_true(strlen(c->name) < 56);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(status_of_a_healthy_system_has_no_problems),
+		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
+		TEST(a_pmd_that_hides_its_losses_shows_null_and_not_zero),
+		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),
+		TEST(lists_are_paged_by_an_offset_and_a_wrong_one_is_refused),
+		TEST(services_show_their_counts_and_other_comes_last),
+		TEST(an_rpc_is_found_by_its_id_with_verdict_and_segments),
+		TEST(incidents_carry_their_origin_and_advice),
+		TEST(counters_have_every_key_of_their_tables),
+		TEST(offload_says_for_each_port_that_and_why_there_is_none),
+		TEST(faults_are_refused_unless_the_configuration_allows_them),
+		TEST(an_unknown_command_and_a_failing_snapshot_are_errors),
+		TEST(help_texts_fit_what_rte_telemetry_takes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
