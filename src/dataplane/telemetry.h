@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The commands of status.h on DPDK's telemetry socket, so that dpdk-telemetry.py
+ * alone shows live anomalies. The callbacks run on rte_telemetry's threads.
+ */
+#pragma once
+
+#include "status.h"
+
+/*
+ * Registers all commands; "/bufscope/fault" only where the configuration allows
+ * faults. rte_telemetry cannot unregister: source lives as long as the process,
+ * and a second call is -EALREADY. 0, or what rte_telemetry said. Main thread, after
+ * rte_eal_init.
+ */
+int
+bs_telemetry_register(const struct bs_status_source *source);
