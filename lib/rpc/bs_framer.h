@@ -34,7 +34,7 @@ struct bs_frame_conn {
 /* What a feed found. Flags may come together: HEAD|SKIP|END is a whole length-prefixed message. */
 #define BS_FRAME_HEAD 0x01u /* the fields below are known now, once per message */
 #define BS_FRAME_SKIP 0x02u /* the next `skip` bytes after those consumed are of no interest */
-#define BS_FRAME_END 0x04u  /* the message ends after those (skipped included) */
+#define BS_FRAME_END 0x04u  /* the message ends after those; without a HEAD it was none (empty line) */
 #define BS_FRAME_BAD 0x08u  /* bytes make no sense: give up this direction until resync */
 
 enum bs_frame_role {
@@ -46,13 +46,16 @@ enum bs_frame_role {
 	BS_ROLE_CANCEL,       /* asks for the RPC `id` to be given up */
 };
 
+#define BS_UNTIL_CLOSE 1u  /* of this direction */
+#define BS_UNTIL_TUNNEL 2u /* of both: HTTP 101, CONNECT; the other feeds no flags from now on */
+
 struct bs_frame {
 	uint8_t flags;   /* BS_FRAME_* */
 	uint8_t role;    /* enum bs_frame_role */
 	uint8_t oneway;  /* request that will not be answered */
 	uint8_t has_id;
 	uint8_t has_status;
-	uint8_t until_close; /* body ends with the connection; END never comes */
+	uint8_t until_close; /* BS_UNTIL_*: body ends with the connection; END never comes */
 	uint8_t error;       /* the answer reports a failure */
 	uint8_t label_len;
 	int32_t status;
@@ -106,6 +109,7 @@ struct bs_framing_row {
 	int32_t length_adds;      /* whole message = length field + adds */
 	uint8_t id_at, id_bytes;  /* id_bytes 0: paired by order */
 	bool id_little;
+	uint8_t response_id_at;   /* where a response repeats the id; 0: at id_at */
 	uint8_t response_at;      /* byte whose bits tell request from response; mask 0: by direction */
 	uint8_t response_mask, response_value;
 	uint32_t length_max;      /* longer is BAD; 0: 1 GiB */
@@ -155,7 +159,8 @@ size_t bs_operation_template(
 	const char *label, size_t len, char out[BS_FRAME_LABEL_BYTES], uint32_t *hash);
 
 extern const struct bs_framer_ops bs_framer_opaque;
-extern const struct bs_framer_ops bs_framer_row;
+extern const struct bs_framer_ops bs_framer_row;          /* rows with an id */
+extern const struct bs_framer_ops bs_framer_row_by_order; /* rows without */
 extern const struct bs_framer_ops bs_framer_resp;
 extern const struct bs_framer_ops bs_framer_http1;
 extern const struct bs_framer_ops bs_framer_dns;
