@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <stdalign.h>
+
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 

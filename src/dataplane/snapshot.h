@@ -43,6 +43,9 @@
 #define BS_X_TAG(name, key, help) BS_TAG_##name,
 enum bs_tag_counter { BS_TAG_COUNTERS(BS_X_TAG) BS_TAG_COUNT };
 
+/* Its key in JSON and telemetry; "?" for a number outside the list. Any thread. */
+const char *bs_tag_counter_key(unsigned counter);
+
 struct bs_snapshot_port {
 	char name[24];
 	char device[64];

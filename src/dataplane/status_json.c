@@ -13,6 +13,12 @@
 #define X_KEY(name, key, help) [BS_TAG_##name] = key,
 static const char *const tag_keys[BS_TAG_COUNT] = {BS_TAG_COUNTERS(X_KEY)};
 
+const char *
+bs_tag_counter_key(unsigned counter)
+{
+	return counter < BS_TAG_COUNT ? tag_keys[counter] : "?";
+}
+
 static json_t *
 number(uint64_t value)
 {
@@ -323,6 +329,7 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 {
 	const struct bs_rec_loss *loss = &snapshot->loss;
 	json_t *parse = json_object(), *reasons = json_object(), *tags = json_object();
+	json_t *track = json_object();
 
 	(void)source;
 	(void)params;
@@ -332,11 +339,13 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 		json_object_set_new(reasons, bs_reason_key(i), number(snapshot->reasons[i]));
 	for (unsigned i = 0; i < BS_TAG_COUNT; i++)
 		json_object_set_new(tags, tag_keys[i], number(snapshot->tag[i]));
+	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
+		json_object_set_new(track, bs_track_counter_key(i), number(snapshot->track[i]));
 	return give(
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, s:o}}}",
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, s:o}}}",
 			"rx_packets", number(snapshot->rx_packets), "tx_packets",
 			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
-			parse, "dropped", reasons, "shim", tags, "records", "sent",
+			parse, "dropped", reasons, "shim", tags, "flows", track, "records", "sent",
 			number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
 			"lost", "ring_full", number(loss->ring_full), "over_budget",
 			number(loss->over_budget), "socket_full", number(loss->socket_full),
@@ -348,14 +357,13 @@ static json_t *
 lcore_json(const struct bs_snapshot_lcore *lcore)
 {
 	return json_pack("{s:i, s:i, s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:o}",
+			 "s:o, s:o, s:o}",
 		"lcore", (int)lcore->lcore, "cpu", (int)lcore->cpu, "numa", lcore->numa, "role",
 		ascii(lcore->role), "hung", lcore->heartbeat_age_ns > BS_STATUS_HUNG_NS,
 		"heartbeat_age_ns", number(lcore->heartbeat_age_ns), "polls", number(lcore->polls),
-		"bursts", number(lcore->bursts), "packets", number(lcore->packets), "serve_ns",
-		number(lcore->serve_ns), "pause_ns", number(lcore->pause_ns), "stalled_ns",
-		number(lcore->stalled_ns), "preempted_ns", number(lcore->preempted_ns), "sleep_ns",
-		number(lcore->sleep_ns), "flows", number(lcore->flows), "rpcs_open",
+		"bursts", number(lcore->bursts), "packets", number(lcore->packets), "pause_ns",
+		number(lcore->pause_ns), "stalled_ns", number(lcore->stalled_ns), "preempted_ns",
+		number(lcore->preempted_ns), "sleep_ns", number(lcore->sleep_ns), "flows", number(lcore->flows), "rpcs_open",
 		number(lcore->rpcs_open), "records", number(lcore->records), "records_lost",
 		number(lcore->records_lost));
 }

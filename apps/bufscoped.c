@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bufscoped: the DPDK primary process in front of the services. Reads the
+ * config, starts the analyzer's spawner, EAL, the dataplane and its lcores, then
+ * serves the control socket until it is told to stop.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pwd.h>
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "bs_clock.h"
+#include "bs_names.h"
+#include "collector.h"
+#include "control.h"
+#include "dataplane.h"
+#include "eal.h"
+#include "probe.h"
+#include "spawner.h"
+#include "telemetry.h"
+#include "tsc_clock.h"
+
+#define ANALYZER_USER "nobody"
+
+struct program {
+	struct bs_config config;
+	struct bs_eal eal;
+	struct bs_spawner spawner;
+	struct bs_dataplane *dataplane;
+	struct bs_control *control;
+	struct bs_probe *probe;
+	struct bs_names names;
+	struct bs_status_source source;
+	char *const *eal_args;
+	unsigned eal_arg_count;
+	int signals;
+};
+
+static const char help[] =
+	"usage: bufscoped -c FILE [--check] [-- EAL-ARGS]\n"
+	"\n"
+	"The BufScope dataplane: runs in front of RPC services and says which requests\n"
+	"were slow, which buffer made them slow, and why.\n"
+	"\n"
+	"  -c, --config FILE  configuration (JSON; see bufscoped(8))\n"
+	"      --check        validate it, print the chain it would build, and exit\n"
+	"  -h, --help         this text\n"
+	"\n"
+	"SIGTERM stops it cleanly and prints the counters; SIGHUP reloads SLOs,\n"
+	"thresholds and record rates.\n";
+
+static void
+complain(const char *text)
+{
+	fprintf(stderr, "bufscoped: %s\n", text);
+}
+
+/* --- --check --------------------------------------------------------------------- */
+
+static void
+print_chain(const struct bs_config *config)
+{
+	for (unsigned i = 0; i < config->path_count; i++) {
+		const char *wire = config->ports[config->paths[i].wire].name;
+		const char *local = config->ports[config->paths[i].service].name;
+
+		for (unsigned s = 0; s <= config->service_count; s++) {
+			const char *name =
+				s == config->service_count ? "other" : config->services[s].name;
+
+			printf("%s.rx -> %s.app.in -> %s.tx -> [%s] -> %s.rx -> %s.app.out -> %s.tx\n",
+				wire, name, local, name, local, name, wire);
+		}
+	}
+}
+
+/* --- what status.h asks ------------------------------------------------------------ */
+
+static int
+take_snapshot(void *context, struct bs_snapshot *snapshot)
+{
+	struct program *program = context;
+
+	bs_dataplane_snapshot(program->dataplane, snapshot);
+	snapshot->analyzer_restarts = program->spawner.restarts;
+	return 0;
+}
+
+static int
+inject_fault(void *context, const char *kind, const char *value, char error[BS_STATUS_ERROR_BYTES])
+{
+	struct program *program = context;
+	int ret = bs_dataplane_fault(program->dataplane, kind, value);
+
+	if (ret == -EPERM)
+		snprintf(error, BS_STATUS_ERROR_BYTES, "faults are off; set debug.faults to true");
+	else if (ret == -ENOENT)
+		snprintf(error, BS_STATUS_ERROR_BYTES, "no fault \"%s\"; there is: stall", kind);
+	else if (ret != 0)
+		snprintf(error, BS_STATUS_ERROR_BYTES, "\"%s\" is no duration up to 1s", value);
+	return ret;
+}
+
+static void
+learn_name(struct bs_names *names, enum bs_name_kind kind, unsigned number, const char *text)
+{
+	struct bs_rec_name name;
+
+	memset(&name, 0, sizeof(name));
+	bs_record_head(&name.head, BS_REC_NAME, 0);
+	name.kind = (uint16_t)kind;
+	name.number = (uint16_t)number;
+	snprintf(name.name, sizeof(name.name), "%s", text);
+	bs_names_learn(names, &name);
+}
+
+static void
+learn_names(struct program *program)
+{
+	const struct bs_dataplane *dataplane = program->dataplane;
+
+	bs_names_init(&program->names);
+	for (unsigned i = 0; i < dataplane->buffer_count; i++)
+		learn_name(&program->names, BS_NAME_BUFFER, BS_BUFFER_FIRST_OWN + i,
+			dataplane->buffers[i].name);
+	for (unsigned i = 0; i < program->config.service_count; i++)
+		learn_name(&program->names, BS_NAME_SERVICE, i, program->config.services[i].name);
+	for (unsigned i = 0; i < dataplane->framers.count; i++)
+		learn_name(&program->names, BS_NAME_PROTOCOL, dataplane->framers.list[i].protocol,
+			dataplane->framers.list[i].name);
+}
+
+/* --- start -------------------------------------------------------------------------- */
+
+static int
+start_spawner(struct program *program)
+{
+	const struct passwd *user = getpwnam(ANALYZER_USER);
+	int ret;
+
+	if (!program->config.analyzer.child)
+		return 0;
+	ret = bs_spawner_start(&program->spawner, NULL, user == NULL ? 65534 : user->pw_uid,
+		user == NULL ? 65534 : user->pw_gid);
+	if (ret != 0)
+		fprintf(stderr,
+			"bufscoped: bufscope-analyzer does not start: %s; install it next to bufscoped or "
+			"in PATH, or set analyzer.mode to \"off\"\n",
+			strerror(-ret));
+	return ret;
+}
+
+static int
+start_clock(uint64_t *hz, uint64_t *error_ppm)
+{
+	if (bs_tsc_clock_start(hz, error_ppm) == 0)
+		return 0;
+	fprintf(stderr,
+		"bufscoped: the TSC is off by %llu ppm against the kernel's clock: every time would be "
+		"wrong by as much. On a virtual machine, give it an invariant TSC\n",
+		(unsigned long long)*error_ppm);
+	return -ERANGE;
+}
+
+static int
+start_sockets(struct program *program)
+{
+	char path[256], error[BS_STATUS_ERROR_BYTES];
+
+	program->source = (struct bs_status_source){
+		.snapshot = take_snapshot,
+		.fault = inject_fault,
+		.context = program,
+		.store = program->dataplane->store,
+		.names = &program->names,
+		.config = &program->config,
+	};
+	snprintf(path, sizeof(path), "%s/bufscope.sock", rte_eal_get_runtime_dir());
+	program->control = bs_control_create(path, &program->source, error);
+	if (program->control == NULL) {
+		complain(error);
+		return -errno;
+	}
+	if (bs_telemetry_register(&program->source) != 0)
+		complain("telemetry is off: no /bufscope commands for dpdk-telemetry.py");
+	return 0;
+}
+
+static int
+start_dataplane(struct program *program)
+{
+	char error[BS_DATAPLANE_ERROR_BYTES];
+	uint64_t hz, error_ppm;
+	int ret;
+
+	ret = bs_eal_init(&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
+	if (ret != 0) {
+		complain(error);
+		return ret;
+	}
+	ret = start_clock(&hz, &error_ppm);
+	if (ret != 0)
+		return ret;
+	program->dataplane = bs_dataplane_create(
+		&program->config, program->eal.pipeline, program->eal.pipeline_count, error);
+	if (program->dataplane == NULL) {
+		complain(error);
+		return -EIO;
+	}
+	program->dataplane->tsc_hz = hz;
+	program->dataplane->tsc_error_ppm = error_ppm;
+	program->dataplane->hugepages = program->eal.hugepages;
+	bs_numa_check(program->dataplane);
+	program->probe = bs_probe_create(program->dataplane);
+	if (program->probe == NULL)
+		return -ENOMEM;
+	learn_names(program);
+	return start_sockets(program);
+}
+
+static void
+launch(struct program *program)
+{
+	for (unsigned i = 0; i < program->eal.pipeline_count; i++)
+		rte_eal_remote_launch(
+			bs_lcore_run, program->dataplane->lcores[i], program->eal.pipeline[i]);
+	rte_eal_remote_launch(
+		bs_collector_run, program->dataplane->collector, program->eal.collector);
+}
+
+/* --- run ------------------------------------------------------------------------------ */
+
+static void
+reload(struct program *program)
+{
+	char error[BS_CONFIG_ERROR_BYTES];
+	struct bs_config *next = malloc(sizeof(*next));
+
+	if (next == NULL || bs_config_load(program->config.path, next, error) != 0
+		|| bs_config_reloadable(&program->config, next, error) != 0) {
+		fprintf(stderr, "bufscoped: not reloaded: %s\n", next == NULL ? "out of memory" : error);
+		free(next);
+		return;
+	}
+	bs_dataplane_reload(program->dataplane, next);
+	free(next);
+	fprintf(stderr, "bufscoped: reloaded %s\n", program->config.path);
+}
+
+static void
+take_analyzer(struct program *program)
+{
+	int fd = bs_spawner_poll(&program->spawner);
+
+	if (fd >= 0)
+		bs_collector_connect(program->dataplane->collector, fd);
+}
+
+/* Returns false when a signal says to stop. */
+static bool
+take_signal(struct program *program)
+{
+	struct signalfd_siginfo info;
+
+	if (read(program->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return true;
+	if (info.ssi_signo != SIGHUP)
+		return false;
+	reload(program);
+	return true;
+}
+
+static void
+run(struct program *program)
+{
+	struct pollfd fds[3] = {
+		{.fd = program->signals, .events = POLLIN},
+		{.fd = bs_control_fd(program->control), .events = POLLIN},
+		{.fd = program->config.analyzer.child ? program->spawner.control : -1, .events = POLLIN},
+	};
+
+	for (;;) {
+		int timeout_ms = bs_probe_step(program->probe, bs_clock_now_ns());
+
+		if (poll(fds, 3, timeout_ms) < 0 && errno != EINTR)
+			return;
+		if ((fds[0].revents & POLLIN) && !take_signal(program))
+			return;
+		if (fds[1].revents & POLLIN)
+			bs_control_step(program->control, 0);
+		if (fds[2].revents != 0)
+			take_analyzer(program);
+		if (fds[2].revents & (POLLHUP | POLLERR))
+			fds[2].fd = -1; /* the spawner is gone; what is left of it was taken */
+	}
+}
+
+/* --- stop ------------------------------------------------------------------------------ */
+
+static void
+print_counters(const struct program *program)
+{
+	struct bs_snapshot *snapshot = malloc(sizeof(*snapshot));
+	uint64_t lost = 0;
+
+	if (snapshot == NULL)
+		return;
+	take_snapshot((void *)(uintptr_t)program, snapshot);
+	for (unsigned i = 0; i < BS_REASON_COUNT; i++) {
+		if (i != BS_REASON_RX_MISSED && i != BS_REASON_RX_NO_MBUF && i != BS_REASON_RX_ERROR)
+			lost += snapshot->reasons[i];
+		if (snapshot->reasons[i] != 0)
+			printf("%s %llu\n", bs_reason_key(i), (unsigned long long)snapshot->reasons[i]);
+	}
+	for (unsigned i = 0; i < BS_TAG_COUNT; i++) {
+		if (snapshot->tag[i] != 0)
+			printf("%s %llu\n", bs_tag_counter_key(i), (unsigned long long)snapshot->tag[i]);
+	}
+	printf("packets in %llu = out %llu + lost %llu\n", (unsigned long long)snapshot->rx_packets,
+		(unsigned long long)snapshot->tx_packets, (unsigned long long)lost);
+	fflush(stdout);
+	free(snapshot);
+}
+
+static void
+stop(struct program *program)
+{
+	struct bs_dataplane *dataplane = program->dataplane;
+
+	for (unsigned i = 0; i < program->eal.pipeline_count; i++) {
+		__atomic_store_n(&dataplane->lcores[i]->stop, 1, __ATOMIC_RELAXED);
+		bs_lcore_ring(dataplane->lcores[i]);
+		rte_eal_wait_lcore(program->eal.pipeline[i]);
+	}
+	bs_dataplane_finish(dataplane, bs_clock_now_ns());
+	bs_collector_stop(dataplane->collector);
+	rte_eal_wait_lcore(program->eal.collector);
+	print_counters(program);
+}
+
+static int
+take_options(struct program *program, int argc, char **argv, bool *check)
+{
+	static const struct option options[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"check", no_argument, NULL, 'k'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	char error[BS_CONFIG_ERROR_BYTES];
+	const char *path = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+c:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			path = optarg;
+			break;
+		case 'k':
+			*check = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		default:
+			exit(2);
+		}
+	}
+	if (path == NULL) {
+		complain("no configuration: give -c FILE (see --help)");
+		exit(2);
+	}
+	program->eal_args = &argv[optind];
+	program->eal_arg_count = (unsigned)(argc - optind);
+	if (bs_config_load(path, &program->config, error) == 0)
+		return 0;
+	complain(error);
+	return -EINVAL;
+}
+
+static int
+block_signals(struct program *program)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return -errno;
+	program->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return program->signals < 0 ? -errno : 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct program program;
+	bool check = false;
+	int status = 1;
+
+	if (take_options(&program, argc, argv, &check) != 0)
+		return 1;
+	if (check) {
+		print_chain(&program.config);
+		return 0;
+	}
+	if (start_spawner(&program) != 0)
+		return 1;
+	if (block_signals(&program) == 0 && start_dataplane(&program) == 0) {
+		launch(&program);
+		run(&program);
+		stop(&program);
+		status = 0;
+	}
+	bs_control_destroy(program.control);
+	bs_probe_destroy(program.probe);
+	bs_spawner_stop(&program.spawner);
+	bs_dataplane_destroy(program.dataplane);
+	rte_eal_cleanup();
+	return status;
+}
