@@ -135,56 +135,58 @@ set_ends(struct bs_packet *packet, struct vlans vlans, struct flow_end from, str
 	memset(tuple->pad, 0, sizeof(tuple->pad));
 }
 
-/* The tuple of a packet without addresses. */
+/* The end of a packet without addresses. */
 static enum bs_parse
-no_ends(struct bs_packet *packet, struct vlans vlans, enum bs_parse parse)
+finish_without_ends(struct bs_packet *packet, struct vlans vlans, enum bs_parse parse)
 {
 	memset(&packet->tuple, 0, sizeof(packet->tuple));
 	packet->tuple.vlan[0] = vlans.outer;
 	packet->tuple.vlan[1] = vlans.inner;
-	return parse;
+	return finish(packet, parse);
 }
 
 /*
  * A sender that leaves the checksum to its device stores the sum of the pseudo
- * header in the field (RFC 9293 3.1, RFC 8200 8.1), not complemented. One's
- * complement sums do not depend on byte order (RFC 1071 2), so all is added as
- * it lies. A full checksum can look like that by chance, once in 65536; what
- * completes it computes the same value again.
+ * header in the field (RFC 9293 3.1, RFC 8200 8.1), not complemented. A full
+ * checksum can look like that by chance, once in 65536; what completes it
+ * computes the same value again.
+ *
+ * One's complement sums (RFC 1071) are equal if they are congruent modulo
+ * 0xffff; that compiles to a multiplication where folding takes nine steps. 0
+ * never is the sum of a pseudo header; in UDP it says that there is no checksum.
+ * sum: of the addresses, as 32-bit words.
  */
 static ALWAYS_INLINE bool
-is_partial(const struct bs_packet *packet, const uint8_t *addresses, unsigned address_bytes,
-	const uint8_t *field)
+is_partial(const struct bs_packet *packet, uint64_t sum)
 {
-	uint64_t sum = htobe32(packet->l4_protocol);
-	uint16_t value;
-
-	sum += htobe32(packet->payload - packet->l4 + packet->payload_len);
-	for (unsigned i = 0; i < address_bytes; i += 4)
-		sum += load_raw32(addresses + i);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	memcpy(&value, field, sizeof(value));
-	return value == sum;
-}
-
-static ALWAYS_INLINE bool
-checksum_partial(const struct bs_packet *packet, unsigned ip_version)
-{
-	const uint8_t *l3 = packet->data + packet->l3;
 	const uint8_t *field =
 		packet->data + packet->l4 + (packet->l4_protocol == PROTO_TCP ? 16 : 6);
+	unsigned value = load_be16(field);
 
-	return ip_version == 4 ? is_partial(packet, l3 + 12, 8, field)
-			       : is_partial(packet, l3 + 8, 32, field);
+	sum += packet->l4_protocol;
+	sum += packet->payload - packet->l4 + packet->payload_len;
+	return value != 0 && (sum + 0xffff - value) % 0xffff == 0;
+}
+
+static ALWAYS_INLINE uint64_t
+address_sum(const uint8_t *addresses, unsigned bytes)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < bytes; i += 4)
+		sum += load_be32(addresses + i);
+	return sum;
 }
 
 bool
 bs_packet_checksum_partial(const struct bs_packet *packet)
 {
-	return packet->parse == BS_PARSE_OK && checksum_partial(packet, packet->tuple.ip_version);
+	const uint8_t *ip = packet->data + packet->l3;
+
+	if (packet->parse != BS_PARSE_OK)
+		return false;
+	return is_partial(packet,
+		packet->tuple.ip_version == 4 ? address_sum(ip + 12, 8) : address_sum(ip + 8, 32));
 }
 
 static inline void
@@ -227,7 +229,7 @@ parse_tcp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uin
 }
 
 /* Bytes of the IP packet behind the UDP length are no payload of UDP's (RFC 9868). */
-static enum bs_parse
+static ALWAYS_INLINE enum bs_parse
 parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
 {
 	const uint8_t *udp = packet->data + l4;
@@ -270,14 +272,15 @@ parse_ipv4(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t c
 
 	packet->l3 = (uint16_t)l3;
 	if (cap - l3 < IPV4_BYTES)
-		return no_ends(packet, vlans, room < IPV4_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
+		return finish_without_ends(
+			packet, vlans, room < IPV4_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
 	header = (ip[0] & 0xf) * 4u;
 	total = load_be16(ip + 2);
 	packet->l4_protocol = ip[9];
 	if (total == 0 && ip[9] == PROTO_TCP)
 		total = room;
-	if (ip[0] >> 4 != 4 || header < IPV4_BYTES || total < header)
-		return no_ends(packet, vlans, BS_PARSE_BAD_IP);
+	if (ip[0] < 0x45 || ip[0] > 0x4f || total < header)
+		return finish_without_ends(packet, vlans, BS_PARSE_BAD_IP);
 	packet->ip_id = load_be16(ip + 4);
 	packet->ttl = ip[8];
 
@@ -296,8 +299,8 @@ parse_ipv4(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t c
 
 	set_ends(packet, vlans, from, to, 4);
 	if (parse == BS_PARSE_OK)
-		packet->l4_checksum_partial = checksum_partial(packet, 4);
-	return parse;
+		packet->l4_checksum_partial = is_partial(packet, address_sum(ip + 12, 8));
+	return finish(packet, parse);
 }
 
 struct walk {
@@ -402,9 +405,10 @@ parse_ipv6(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t c
 
 	packet->l3 = (uint16_t)l3;
 	if (cap - l3 < IPV6_BYTES)
-		return no_ends(packet, vlans, room < IPV6_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
+		return finish_without_ends(
+			packet, vlans, room < IPV6_BYTES ? BS_PARSE_CUT : BS_PARSE_SNAPPED);
 	if (ip[0] >> 4 != 6)
-		return no_ends(packet, vlans, BS_PARSE_BAD_IP);
+		return finish_without_ends(packet, vlans, BS_PARSE_BAD_IP);
 	length = load_be16(ip + 4);
 	packet->ttl = ip[7];
 
@@ -434,8 +438,8 @@ parse_ipv6(struct bs_packet *packet, struct vlans vlans, uint32_t l3, uint32_t c
 
 	set_ends(packet, vlans, from, to, 6);
 	if (parse == BS_PARSE_OK)
-		packet->l4_checksum_partial = checksum_partial(packet, 6);
-	return parse;
+		packet->l4_checksum_partial = is_partial(packet, address_sum(ip + 8, 32));
+	return finish(packet, parse);
 }
 
 /* The frame ends before `offset`: on the wire, or only in the bytes kept. */
@@ -479,12 +483,12 @@ parse_other_type(struct bs_packet *packet, unsigned type, uint32_t offset, uint3
 	enum bs_parse parse = parse_vlans(packet, &vlans, &type, &offset, cap);
 
 	if (parse != BS_PARSE_OK)
-		return no_ends(packet, vlans, parse);
+		return finish_without_ends(packet, vlans, parse);
 	if (type == TYPE_IPV4)
 		return parse_ipv4(packet, vlans, offset, cap);
 	if (type == TYPE_IPV6)
 		return parse_ipv6(packet, vlans, offset, cap);
-	return no_ends(packet, vlans, BS_PARSE_NOT_IP);
+	return finish_without_ends(packet, vlans, BS_PARSE_NOT_IP);
 }
 
 static enum bs_parse
@@ -495,10 +499,10 @@ parse_type(struct bs_packet *packet, unsigned type, uint32_t offset)
 
 	clear(packet);
 	if (offset > cap)
-		return finish(packet, no_ends(packet, none, too_short(packet, offset)));
+		return finish_without_ends(packet, none, too_short(packet, offset));
 	if (type == TYPE_IPV4)
-		return finish(packet, parse_ipv4(packet, none, offset, cap));
-	return finish(packet, parse_other_type(packet, type, offset, cap));
+		return parse_ipv4(packet, none, offset, cap);
+	return parse_other_type(packet, type, offset, cap);
 }
 
 enum bs_parse
