@@ -180,13 +180,6 @@ judge(struct bs_diag *diag, const struct bs_rpc_view *rpc, struct terms *terms,
 	judge_rpc(&with, rpc, terms, scope_of(diag, rpc->rpc), judgement);
 }
 
-/* Those of others passed bs_record_next, which sees to all instants. */
-static bool
-in_order(const struct bs_rec_rpc *rpc)
-{
-	return rpc->t_end >= rpc->t_request_first && rpc->t_end >= rpc->t_response_first;
-}
-
 /* Answered in the ordinary way: its latency is a sample of the normal. */
 static bool
 typical(const struct bs_rec_rpc *rpc)
@@ -266,7 +259,7 @@ settle(struct bs_diag *diag, struct held *held)
 
 	bool odd = verdict->anomalous_by & (BS_BY_EVIDENCE | BS_BY_OUTLIER);
 	if (typical(rpc.rpc) &&
-		normal_accepts(diag->normal, scope_of(diag, rpc.rpc), odd, diag->now))
+		normal_accepts(diag->normal, scope_of(diag, rpc.rpc), odd, rpc.rpc->t_end))
 		learn(diag, rpc.rpc, &terms);
 }
 
@@ -376,10 +369,6 @@ feed_rpc(struct bs_diag *diag, const struct bs_record *record, size_t bytes)
 	if (ret < 0)
 		return ret;
 	const struct bs_rec_rpc *rpc = view.rpc;
-	if (rpc->service >= DIAG_SERVICES || !in_order(rpc)) {
-		diag->rejected++;
-		return 0;
-	}
 	if (rpc->outcome != BS_OUTCOME_IN_PROGRESS)
 		diag->counts[rpc->service].rpcs++;
 	if (terms_waiting(rpc, &waiting)) {
@@ -556,11 +545,6 @@ bs_diag_judge(struct bs_diag *diag, const struct bs_rpc_view *rpc, struct bs_rec
 	struct terms terms;
 	struct judgement judgement;
 
-	if (rpc->rpc->service >= DIAG_SERVICES || !in_order(rpc->rpc)) {
-		*verdict = (struct bs_rec_verdict){.rpc_id = rpc->rpc->id};
-		bs_record_head(&verdict->head, BS_REC_VERDICT, 0);
-		return;
-	}
 	judge(diag, rpc, &terms, &judgement);
 	count_victim(diag, &judgement, 0);
 	if (judgement.verdict.anomalous_by)

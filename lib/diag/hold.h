@@ -24,28 +24,22 @@ struct held {
 
 struct hold;
 
-struct hold *
-hold_create(size_t bytes); /* NULL with errno ENOMEM */
-void
-hold_destroy(struct hold *hold);
+struct hold *hold_create(size_t bytes); /* NULL with errno ENOMEM */
+void hold_destroy(struct hold *hold);
 
 /* A copy of the group, or NULL while there is no room: take out the oldest and try again. */
-struct held *
-hold_push(struct hold *hold, const void *group, size_t group_bytes);
+struct held *hold_push(struct hold *hold, const void *group, size_t group_bytes);
 
 /* The oldest; NULL when empty. Takes it out: hold_pop(). */
-struct held *
-hold_oldest(struct hold *hold);
-void
-hold_pop(struct hold *hold);
+struct held *hold_oldest(struct hold *hold);
+void hold_pop(struct hold *hold);
 
 /* The oldest that was not judged; NULL when there is none. */
-struct held *
-hold_next_due(struct hold *hold);
+struct held *hold_next_due(struct hold *hold);
 
 /* Calls visit for every judged one, oldest first. */
-void
-hold_each_judged(struct hold *hold, void (*visit)(void *context, struct held *held), void *context);
+void hold_each_judged(
+	struct hold *hold, void (*visit)(void *context, struct held *held), void *context);
 
 static inline const void *
 held_group(const struct held *held)

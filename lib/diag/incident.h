@@ -14,29 +14,23 @@
 struct incidents;
 
 /* NULL with errno ENOMEM. `report` may be NULL. */
-struct incidents *
-incidents_create(
+struct incidents *incidents_create(
 	bool offline, void (*report)(void *, const struct bs_rec_incident *), void *context);
-void
-incidents_destroy(struct incidents *incidents);
+void incidents_destroy(struct incidents *incidents);
 
 /*
  * Counts a victim, once: `previous` is the incident that it was counted in
  * before (0: none), which it leaves if it now belongs to another. Returns the
  * id of the incident.
  */
-uint64_t
-incidents_add(struct incidents *incidents, const struct judgement *judgement, uint64_t previous,
-	uint64_t now);
+uint64_t incidents_add(struct incidents *incidents, const struct judgement *judgement,
+	uint64_t previous, uint64_t now);
 
 /* The RPC turned out not to be a victim. */
-void
-incidents_remove(struct incidents *incidents, uint64_t id, const struct judgement *judgement);
+void incidents_remove(struct incidents *incidents, uint64_t id, const struct judgement *judgement);
 
 /* Live: reports what has changed, closes what has been quiet. */
-void
-incidents_advance(struct incidents *incidents, uint64_t now);
+void incidents_advance(struct incidents *incidents, uint64_t now);
 
 /* Closes all. */
-void
-incidents_finish(struct incidents *incidents);
+void incidents_finish(struct incidents *incidents);

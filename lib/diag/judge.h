@@ -38,6 +38,5 @@ struct judge {
 };
 
 /* rpc->service is below DIAG_SERVICES; terms and scope are those of the RPC. */
-void
-judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
+void judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
 	struct normal_scope scope, struct judgement *judgement);

@@ -17,6 +17,11 @@
 #define ADMITTED_SLOTS 32768u
 
 #define LATENCY_CAUSE 15u /* no cause: the whole latency */
+
+/* Anomalous RPCs that end within this teach a cold scope once. */
+#define MOMENT_NS (20 * NS_PER_MS)
+
+/* A shift is lasting after this long and so many RPCs. */
 #define SHIFT_NS (60 * NS_PER_S)
 #define SHIFT_RPCS 64u
 
@@ -31,6 +36,7 @@ struct table {
 /* How long the RPCs of an operation have been found anomalous. */
 struct shift {
 	uint64_t t_begin;
+	uint64_t t_taught; /* end of the last one fed while cold */
 	uint32_t anomalous, usual;
 };
 
@@ -240,13 +246,19 @@ normal_accepts(struct normal *normal, struct normal_scope scope, bool anomalous,
 	const struct table *table = &normal->operations;
 	uint32_t i = slot_of(table->keys, table->slots, key_of(scope, 0, LATENCY_CAUSE));
 
-	if (!table->keys[i] || table->sketches[i].count < SKETCH_WARM)
+	if (!table->keys[i])
 		return true;
 	struct shift *shift = &normal->shifts[i];
 	if (!anomalous) {
 		shift->usual++;
 		if (shift->usual > shift->anomalous)
-			*shift = (struct shift){0};
+			shift->usual = shift->anomalous = 0;
+		return true;
+	}
+	if (table->sketches[i].count < SKETCH_WARM) {
+		if (t < ns_add(shift->t_taught, MOMENT_NS))
+			return false;
+		shift->t_taught = t;
 		return true;
 	}
 	if (shift->anomalous++ == 0)

@@ -26,23 +26,18 @@ struct origin {
 
 struct episodes;
 
-struct episodes *
-episodes_create(bool offline); /* NULL with errno ENOMEM */
-void
-episodes_destroy(struct episodes *episodes);
+struct episodes *episodes_create(bool offline); /* NULL with errno ENOMEM */
+void episodes_destroy(struct episodes *episodes);
 
 /* False for an event that makes no sense. */
-bool
-episodes_feed(struct episodes *episodes, const struct bs_rec_event *event);
+bool episodes_feed(struct episodes *episodes, const struct bs_rec_event *event);
 
 /* Buffers that are ours, whose episodes are told. */
-bool
-origin_own_buffer(unsigned buffer);
+bool origin_own_buffer(unsigned buffer);
 
 /*
  * Origin of `symptom`, seen in `span`; `now` is the end of an episode that goes
  * on. For a DROP the span begins when the packet was dropped.
  */
-void
-origin_find(const struct episodes *episodes, struct bs_blame symptom, struct interval span,
+void origin_find(const struct episodes *episodes, struct bs_blame symptom, struct interval span,
 	uint64_t now, struct origin *origin);

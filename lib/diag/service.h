@@ -44,33 +44,26 @@ struct waiting {
 struct services;
 
 /* Silences shorter than hang_ns say nothing. NULL with errno ENOMEM. */
-struct services *
-services_create(uint64_t hang_ns, bool offline);
-void
-services_destroy(struct services *services);
+struct services *services_create(uint64_t hang_ns, bool offline);
+void services_destroy(struct services *services);
 
 /*
  * Learns concurrency; a silence that this answer falls into ends there. An RPC
  * fed again replaces what was known of it. service < DIAG_SERVICES. True if it
  * changes what an earlier silence means to others.
  */
-bool
-services_feed(struct services *services, unsigned service, const struct waiting *waiting,
+bool services_feed(struct services *services, unsigned service, const struct waiting *waiting,
 	uint64_t service_p50_ns);
 
 /* An RPC without a connection to tell: given at the earliest and answered at the latest then. */
-void
-services_feed_brief(
+void services_feed_brief(
 	struct services *services, unsigned service, uint64_t t_given, uint64_t t_answered);
 
 /* False for a record that makes no sense. */
-bool
-services_silence(struct services *services, const struct bs_rec_silence *record);
-bool
-services_probe(struct services *services, const struct bs_rec_probe *record);
+bool services_silence(struct services *services, const struct bs_rec_silence *record);
+bool services_probe(struct services *services, const struct bs_rec_probe *record);
 
-bool
-services_concurrent(const struct services *services, unsigned service);
+bool services_concurrent(const struct services *services, unsigned service);
 
 /*
  * What the wait of an RPC in `spans` (its time with the service, instants) was,
@@ -78,7 +71,6 @@ services_concurrent(const struct services *services, unsigned service);
  * at least half of the excess. p99_ns: of the time RPCs are with the service;
  * now: the end of a silence that goes on.
  */
-struct reading
-services_read(const struct services *services, unsigned service, const struct waiting *waiting,
-	const struct interval *spans, unsigned span_count, uint64_t excess_ns, uint64_t p99_ns,
-	uint64_t now);
+struct reading services_read(const struct services *services, unsigned service,
+	const struct waiting *waiting, const struct interval *spans, unsigned span_count,
+	uint64_t excess_ns, uint64_t p99_ns, uint64_t now);

@@ -27,20 +27,16 @@ struct sketch {
 };
 
 /* Adds `count` samples of ns. */
-void
-sketch_add(struct sketch *sketch, uint64_t ns, uint64_t count);
+void sketch_add(struct sketch *sketch, uint64_t ns, uint64_t count);
 
 /* Renews the cached median and MAD once a sixteenth of the samples is new. */
-void
-sketch_refresh(struct sketch *sketch);
+void sketch_refresh(struct sketch *sketch);
 
 /* Quantile, 0 < q <= 1: the middle of its bin, ns; 0 when empty or below 1 us. */
-uint64_t
-sketch_quantile(const struct sketch *sketch, double q);
+uint64_t sketch_quantile(const struct sketch *sketch, double q);
 
 /*
  * median * exp(mads * MAD), MAD of the logarithm but at least ln 1.25: what a
  * sample of this distribution does not exceed but by rare chance.
  */
-uint64_t
-sketch_envelope(const struct sketch *sketch, double mads);
+uint64_t sketch_envelope(const struct sketch *sketch, double mads);

@@ -45,8 +45,6 @@ terms_make(struct terms *terms, const struct bs_rpc_view *view)
 		struct term *term = terms->term;
 		struct term *end = terms->term + terms->count;
 
-		if (segment->buffer >= BS_BUFFER_MAX || segment->cause >= BS_CAUSE_COUNT)
-			continue;
 		while (term < end && (!(term->blame.buffer == blame.buffer &&
 					      term->blame.cause == blame.cause) ||
 					     term->key_buffer != key))

@@ -30,22 +30,17 @@ struct terms {
 };
 
 /* Out-of-range segments are clipped to the extent, so that no term exceeds it. */
-void
-terms_make(struct terms *terms, const struct bs_rpc_view *rpc);
+void terms_make(struct terms *terms, const struct bs_rpc_view *rpc);
 
 /* The stretches of one (buffer, cause), instants. Returns how many, at most `max`. */
-unsigned
-terms_spans(
+unsigned terms_spans(
 	const struct bs_rpc_view *rpc, struct bs_blame blame, struct interval *spans, unsigned max);
 
 /* The terms as samples for the normal values: at most BS_RPC_MAX_SEGMENTS. */
-unsigned
-terms_parts(const struct terms *terms, struct normal_part *parts);
+unsigned terms_parts(const struct terms *terms, struct normal_part *parts);
 
 /* The same for an RPC that is told in brief: at most 3. */
-unsigned
-terms_brief_parts(const struct bs_rec_brief *brief, struct normal_part *parts);
+unsigned terms_brief_parts(const struct bs_rec_brief *brief, struct normal_part *parts);
 
 /* False for a message that no service was asked to answer, or that may wait for long by design. */
-bool
-terms_waiting(const struct bs_rec_rpc *rpc, struct waiting *waiting);
+bool terms_waiting(const struct bs_rec_rpc *rpc, struct waiting *waiting);

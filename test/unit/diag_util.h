@@ -176,6 +176,10 @@ group_end(struct group *group)
 	if (segments[0].buffer == BS_BUFFER_NET_REQUEST_BEFORE)
 		rpc->t_request_last += segments[0].end_ns;
 	rpc->t_request_departure = t + given;
+	if (rpc->t_request_departure < rpc->t_request_last)
+		rpc->t_request_departure = rpc->t_request_last;
+	if (first < rpc->t_request_departure - t)
+		first = rpc->t_request_departure - t;
 	rpc->t_end = t + end;
 	if (answered) {
 		rpc->t_response_first = t + first;
