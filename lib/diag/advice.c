@@ -77,9 +77,7 @@ static const char *const own_by_cause[BS_CAUSE_COUNT] = {
 static const char *const own_hang[BS_DETAIL_COUNT] = {
 	[BS_DETAIL_NONE] = "our lcore did not poll: see bufscope counters, lcores",
 	[BS_DETAIL_STALLED] = "our lcore was held up: look for faults, page faults, interrupts",
-	[BS_DETAIL_PREEMPTED] =
-		"the scheduler took our lcore's CPU: isolate it, or give it a CPU of "
-		"its own",
+	[BS_DETAIL_PREEMPTED] = "the scheduler took our lcore's CPU: give it one of its own",
 	[BS_DETAIL_SLEEP] = "our lcore slept because it was idle: shorten its idle sleep",
 };
 

@@ -449,6 +449,56 @@ test_silence_that_goes_on_is_judged_by_age(void **state)
 	bs_diag_advance(heard->diag, BEGIN + 3 * SEC);
 	assert_int_equal(heard->closed, 1);
 	assert_int_equal(heard->incident[heard->incidents - 1].victims, 2);
+	assert_int_equal(heard->incident[heard->incidents - 1].worst_count, 2);
+
+	/* What comes after its end has nothing to do with it. */
+	feed_simple(heard, 1005, 0, BEGIN + 4 * SEC, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 20 * MS);
+	settle(heard, BEGIN + 4 * SEC + 20 * MS);
+	assert_blame(heard_of(heard, 1005)->root, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	assert_int_equal(heard_of(heard, 1005)->alternative_count, 0);
+	heard_destroy(heard);
+}
+
+static void
+test_end_of_a_silence_that_was_cut_closes_its_last_part(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_silence(heard, BEGIN, 0, 0, 2, 0);
+	/* An answer through another lcore. */
+	feed_simple(heard, 900, 9, BEGIN + 49 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, MS);
+	feed_silence(heard, BEGIN, BEGIN + 100 * MS, 1000, 2, 0);
+	feed_simple(heard, 1000, 0, BEGIN + 50 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 50 * MS);
+	feed_simple(heard, 1001, 1, BEGIN + 300 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 20 * MS);
+	settle(heard, BEGIN + 320 * MS);
+	assert_alternative(heard_of(heard, 1000), BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	assert_int_equal(heard_of(heard, 1001)->alternative_count, 0);
+	heard_destroy(heard);
+}
+
+static void
+test_verdict_is_withdrawn_when_a_probe_speaks_against_it(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	/* 5 ms are usual, so that 14 ms are a hang or nothing. */
+	for (unsigned i = 0; i < 64; i++)
+		feed_simple(
+			heard, 1 + i, 0, T0 + i * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 5 * MS);
+	settle(heard, BEGIN);
+	feed_silence(heard, BEGIN, BEGIN + 14 * MS, 1000, 1, 0);
+	feed_probe(heard, BEGIN, BEGIN + 5 * MS, BS_PROBE_STOPPED);
+	feed_simple(heard, 1000, 0, BEGIN - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 14 * MS);
+	settle(heard, BEGIN + 14 * MS);
+	assert_int_equal(heard_of(heard, 1000)->anomalous_by, BS_BY_EVIDENCE);
+	feed_probe(heard, BEGIN + 5 * MS, BEGIN + 14 * MS, BS_PROBE_RUNNING);
+	bs_diag_advance(heard->diag, BEGIN + 400 * MS);
+	assert_int_equal(heard_of(heard, 1000)->anomalous_by, 0);
+	assert_int_equal(heard_of(heard, 1000)->revision, 1);
+	bs_diag_advance(heard->diag, BEGIN + 3 * SEC);
+	assert_int_equal(heard->incident[heard->incidents - 1].open, 0);
+	assert_int_equal(heard->incident[heard->incidents - 1].victims, 0);
 	heard_destroy(heard);
 }
 
@@ -519,6 +569,8 @@ main(void)
 		cmocka_unit_test(test_probe_that_comes_late_revises_the_verdicts),
 		cmocka_unit_test(test_probe_after_a_second_revises_nothing),
 		cmocka_unit_test(test_silence_that_goes_on_is_judged_by_age),
+		cmocka_unit_test(test_end_of_a_silence_that_was_cut_closes_its_last_part),
+		cmocka_unit_test(test_verdict_is_withdrawn_when_a_probe_speaks_against_it),
 		cmocka_unit_test(test_silence_elsewhere_or_of_another_service_explains_nothing),
 		cmocka_unit_test(test_same_verdicts_offline),
 	};
