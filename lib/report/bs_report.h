@@ -23,6 +23,14 @@
 #include "bs_record.h"
 
 /*
+ * Copies `bytes` bytes of in to out (size > 0), with each byte of what is invalid
+ * or not printable as \xNN. Ends with NUL, never in the middle of a character or
+ * an escape; stops where the next would not fit. Returns the length.
+ * Escaping the result again changes nothing.
+ */
+size_t bs_report_escape(const char *in, size_t bytes, char *out, size_t size);
+
+/*
  * An RPC with all keys; those of the verdict are null without one. The view is
  * valid (bs_rpc_view). The caller owns the reference. NULL with errno ENOMEM.
  */
@@ -41,7 +49,9 @@ struct bs_report_quantiles {
 
 struct bs_report_service {
 	const char *service, *protocol; /* any bytes; protocol may be NULL: not known */
-	uint64_t rpcs, answered, unanswered, oneway, orphan_responses, in_progress;
+	uint64_t rpcs; /* begun by a request: all below but orphan_responses and pushed */
+	uint64_t answered, unanswered, oneway, orphan_responses, in_progress;
+	uint64_t pushed, cancelled, reset, cut;
 	struct bs_report_quantiles latency_ns, service_ns;
 };
 

@@ -91,7 +91,7 @@ shown(const struct canvas *c, const char *text, size_t bytes, char out[4 * ESCAP
 		*cells = 1;
 		return step;
 	}
-	*cells = (unsigned)escape(text, step, out, 4 * ESCAPE_MAX + 1);
+	*cells = (unsigned)bs_report_escape(text, step, out, 4 * ESCAPE_MAX + 1);
 	if (code != 0 && escape_printable(code))
 		*cells = code >= WIDE_FROM ? 2 : 1;
 	return step;

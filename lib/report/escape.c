@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "bs_report.h"
 #include "escape.h"
 
 #include <string.h>
@@ -66,7 +67,7 @@ escape_printable(uint32_t code)
 }
 
 size_t
-escape(const char *in, size_t bytes, char *out, size_t size)
+bs_report_escape(const char *in, size_t bytes, char *out, size_t size)
 {
 	static const char digits[] = "0123456789abcdef";
 	size_t at = 0, length = 0;

@@ -3,6 +3,7 @@
  * Labels and names come from the network and from files. Before they reach a
  * JSON document they must be valid UTF-8, and before they reach a terminal they
  * must not be able to move its cursor, recolour it or reorder its text.
+ * The escaping itself, bs_report_escape(), is in bs_report.h.
  */
 #pragma once
 
@@ -21,11 +22,3 @@ unsigned escape_decode(const char *in, size_t bytes, uint32_t *code);
 
 /* False for control, format, invisible and direction-changing characters. */
 bool escape_printable(uint32_t code);
-
-/*
- * Copies `bytes` bytes of in to out (size > 0), with each byte of what is invalid
- * or not printable as \xNN. Ends with NUL, never in the middle of a character or
- * an escape; stops where the next would not fit. Returns the length.
- * Escaping the result again changes nothing.
- */
-size_t escape(const char *in, size_t bytes, char *out, size_t size);

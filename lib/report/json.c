@@ -79,7 +79,7 @@ text(const char *bytes, size_t count)
 {
 	char clean[BS_LABEL_BYTES * ESCAPE_MAX + 1];
 
-	return json_stringn(clean, escape(bytes, count, clean, sizeof(clean)));
+	return json_stringn(clean, bs_report_escape(bytes, count, clean, sizeof(clean)));
 }
 
 static json_t *
@@ -473,6 +473,10 @@ bs_report_service_json(const struct bs_report_service *service)
 	set(&f, "oneway", number(s->oneway));
 	set(&f, "orphan_responses", number(s->orphan_responses));
 	set(&f, "in_progress", number(s->in_progress));
+	set(&f, "pushed", number(s->pushed));
+	set(&f, "cancelled", number(s->cancelled));
+	set(&f, "reset", number(s->reset));
+	set(&f, "cut", number(s->cut));
 	set(&f, "latency_ns", quantiles_json(&s->latency_ns));
 	set(&f, "service_ns", quantiles_json(&s->service_ns));
 	return filled(&f);

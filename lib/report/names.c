@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "escape.h"
+#include "bs_report.h"
 
 void
 bs_names_init(struct bs_names *names)
@@ -36,7 +36,7 @@ bs_names_learn(struct bs_names *names, const struct bs_rec_name *record)
 	else if (record->kind == BS_NAME_PROTOCOL && record->number < BS_MAX_PROTOCOLS)
 		slot = names->protocols[record->number];
 	if (slot != NULL && bytes > 0)
-		escape(record->name, bytes, slot, BS_NAME_BYTES);
+		bs_report_escape(record->name, bytes, slot, BS_NAME_BYTES);
 }
 
 const char *

@@ -29,7 +29,7 @@ bs_report_progress(FILE *out, const char *what, uint64_t done, uint64_t total,
 		memset(bar, '#', full);
 		bar[BAR_CELLS] = '\0';
 		/* A character has no more columns than bytes. */
-		escape(what, strlen(what), name, width - BAR_CELLS - FRAME_CELLS);
+		bs_report_escape(what, strlen(what), name, width - BAR_CELLS - FRAME_CELLS);
 		fprintf(out, "[%s] %3u %% %s", bar, (unsigned)(part * 100), name);
 	}
 	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;

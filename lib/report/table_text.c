@@ -209,7 +209,7 @@ static const struct column service_columns[] = {
 	{"P90", p90_cell, true, false, 80},
 	{"P99", p99_cell, true, false, 0},
 	{"MAX", max_cell, true, false, 80},
-	{"SERVICE P50", service_p50_cell, true, false, 100},
+	{"SERVICE P50", service_p50_cell, true, false, 120},
 };
 
 /* Those columns that this terminal shows, and their widths. */
@@ -369,7 +369,7 @@ incident_victims(struct canvas *c, const json_t *incident)
 
 	phrase_init(&p);
 	count_cell(&p, incident, "victims");
-	phrase_add(&p, " RPCs");
+	phrase_add(&p, "%s", strcmp(p.text, "1") == 0 ? " RPC" : " RPCs");
 	json_object_foreach(services, name, value)
 		phrase_add(&p, ", %s %" JSON_INTEGER_FORMAT, name, json_integer_value(value));
 	canvas_labelled(c, "victims", p.text);
