@@ -9,7 +9,7 @@
 #include "eal.h"
 #include "log.h"
 
-BS_LOG_TOPIC(bufscope.numa)
+BS_LOG_TOPIC("bufscope.numa")
 
 void
 bs_numa_check(const struct bs_dataplane *dataplane)
@@ -26,7 +26,7 @@ bs_numa_check(const struct bs_dataplane *dataplane)
 		int of_port = rte_eth_dev_socket_id(dataplane->ports[i].id);
 
 		if (of_port >= 0 && of_port != node)
-			BS_LOG(WARNING, "port %s is on NUMA node %d, the first port on %d: pair ports of one node",
+			BS_LOG(WARNING, "port %s is on NUMA node %d, the first port on %d: pair ports of one node\n",
 				dataplane->ports[i].name, of_port, node);
 	}
 	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
@@ -34,9 +34,9 @@ bs_numa_check(const struct bs_dataplane *dataplane)
 
 		if (numa_node_of_cpu(cpu) != node)
 			BS_LOG(WARNING, "lcore on CPU %d is on NUMA node %d, the ports on %d: name CPUs of "
-					"that node in eal.lcores", cpu, numa_node_of_cpu(cpu), node);
+					"that node in eal.lcores\n", cpu, numa_node_of_cpu(cpu), node);
 	}
 	if (dataplane->pool->socket_id != SOCKET_ID_ANY && dataplane->pool->socket_id != node)
-		BS_LOG(WARNING, "the mbuf pool is on NUMA node %d, the ports on %d",
+		BS_LOG(WARNING, "the mbuf pool is on NUMA node %d, the ports on %d\n",
 			dataplane->pool->socket_id, node);
 }

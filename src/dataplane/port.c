@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-BS_LOG_TOPIC(bufscope.port)
+BS_LOG_TOPIC("bufscope.port")
 
 #define RX_DESCRIPTORS 1024u
 #define TX_DESCRIPTORS 1024u
@@ -171,7 +171,7 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	port->virtual_peer = driver_in(port->driver, virtual_drivers, RTE_DIM(virtual_drivers));
 	port->missed_observable = driver_in(port->driver, missed_drivers, RTE_DIM(missed_drivers));
 	if (rte_eth_promiscuous_enable(port->id) != 0)
-		BS_LOG(DEBUG, "ports.%s: no promiscuous mode", config->name);
+		BS_LOG(DEBUG, "ports.%s: no promiscuous mode\n", config->name);
 	if (rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
 		port->mtu = RTE_ETHER_MTU;
 	find_wait_fds(port, before);
@@ -183,7 +183,7 @@ bs_port_stop(struct bs_port *port, const struct bs_config_port *config)
 {
 	if (port->started) {
 		if (rte_eth_dev_stop(port->id) != 0)
-			BS_LOG(WARNING, "ports.%s: does not stop", port->name);
+			BS_LOG(WARNING, "ports.%s: does not stop\n", port->name);
 		if (port->created)
 			rte_eth_dev_close(port->id);
 		port->started = false;

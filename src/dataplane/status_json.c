@@ -323,33 +323,36 @@ answer_rpc(const struct bs_status_source *source, const struct bs_snapshot *snap
 	return give(rpc, result, error);
 }
 
+static json_t *
+counts(const uint64_t *values, unsigned count, const char *(*key)(unsigned))
+{
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < count; i++)
+		json_object_set_new(object, key(i), number(values[i]));
+	return object;
+}
+
 static int
 answer_counters(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
 {
 	const struct bs_rec_loss *loss = &snapshot->loss;
-	json_t *parse = json_object(), *reasons = json_object(), *tags = json_object();
-	json_t *track = json_object();
 
 	(void)source;
 	(void)params;
-	for (unsigned i = 0; i < BS_PARSE_COUNT; i++)
-		json_object_set_new(parse, bs_parse_key(i), number(snapshot->parse[i]));
-	for (unsigned i = 0; i < BS_REASON_COUNT; i++)
-		json_object_set_new(reasons, bs_reason_key(i), number(snapshot->reasons[i]));
-	for (unsigned i = 0; i < BS_TAG_COUNT; i++)
-		json_object_set_new(tags, tag_keys[i], number(snapshot->tag[i]));
-	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
-		json_object_set_new(track, bs_track_counter_key(i), number(snapshot->track[i]));
-	return give(
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, s:o}}}",
-			"rx_packets", number(snapshot->rx_packets), "tx_packets",
-			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
-			parse, "dropped", reasons, "shim", tags, "flows", track, "records", "sent",
-			number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			"lost", "ring_full", number(loss->ring_full), "over_budget",
-			number(loss->over_budget), "socket_full", number(loss->socket_full),
-			"no_memory", number(loss->no_memory)),
+	return give(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
+			      "s:o}}}",
+			    "rx_packets", number(snapshot->rx_packets), "tx_packets",
+			    number(snapshot->tx_packets), "queued", number(snapshot->queued),
+			    "parse", counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key),
+			    "dropped", counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key),
+			    "shim", counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "tracking",
+			    counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key), "records", "sent",
+			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
+			    "lost", "ring_full", number(loss->ring_full), "over_budget",
+			    number(loss->over_budget), "socket_full", number(loss->socket_full),
+			    "no_memory", number(loss->no_memory)),
 		result, error);
 }
 
@@ -363,9 +366,9 @@ lcore_json(const struct bs_snapshot_lcore *lcore)
 		"heartbeat_age_ns", number(lcore->heartbeat_age_ns), "polls", number(lcore->polls),
 		"bursts", number(lcore->bursts), "packets", number(lcore->packets), "pause_ns",
 		number(lcore->pause_ns), "stalled_ns", number(lcore->stalled_ns), "preempted_ns",
-		number(lcore->preempted_ns), "sleep_ns", number(lcore->sleep_ns), "flows", number(lcore->flows), "rpcs_open",
-		number(lcore->rpcs_open), "records", number(lcore->records), "records_lost",
-		number(lcore->records_lost));
+		number(lcore->preempted_ns), "sleep_ns", number(lcore->sleep_ns), "flows",
+		number(lcore->flows), "rpcs_open", number(lcore->rpcs_open), "records",
+		number(lcore->records), "records_lost", number(lcore->records_lost));
 }
 
 static int

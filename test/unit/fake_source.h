@@ -211,6 +211,7 @@ fake_fill(struct fake *fake)
 	s->parse[BS_PARSE_NOT_IP] = 6;
 	s->reasons[BS_REASON_APP_QUEUE_FULL] = 7;
 	s->tag[BS_TAG_TAGGED] = 321;
+	s->track[BS_TRACK_RETRANSMISSIONS] = 13;
 }
 
 static inline struct fake *

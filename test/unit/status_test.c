@@ -281,11 +281,14 @@ counters_have_every_key_of_their_tables(void **state)
 	json_t *result = ask(*state, "/bufscope/counters", NULL);
 	json_t *parse = json_object_get(result, "parse"),
 	       *drops = json_object_get(result, "dropped");
-	json_t *shim = json_object_get(result, "shim");
+	json_t *shim = json_object_get(result, "shim"),
+	       *track = json_object_get(result, "tracking");
 
 	assert_int_equal(json_object_size(parse), BS_PARSE_COUNT);
 	assert_int_equal(json_object_size(drops), BS_REASON_COUNT);
 	assert_int_equal(json_object_size(shim), BS_TAG_COUNT);
+	assert_int_equal(json_object_size(track), BS_TRACK_COUNT);
+	assert_int_equal(number(track, "retransmissions"), 13);
 	assert_int_equal(number(parse, "tcp_udp"), 1995);
 	assert_int_equal(number(drops, "app_queue_full"), 7);
 	assert_int_equal(number(shim, "tagged"), 321);
