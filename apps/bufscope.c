@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The bufscope command: hands over to the command that is named. */
+/* bufscope: one program, many commands; the first argument says which. */
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+#include "live.h"
 #include "options.h"
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv); /* argv[0] is the name */
-	const char *help;
-} commands[] = {
+static const struct bs_program offline_programs[] = {
 	{"replay", replay_command, "find the slow RPCs in captures, and why they were slow"},
+	{NULL, NULL, NULL},
 };
 
-static int
-usage(FILE *out, int status)
+static const struct bs_program *const tables[] = {bs_live_programs, offline_programs};
+
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static void
+print_usage(FILE *out)
 {
 	fputs("usage: bufscope COMMAND [OPTION]...\n\n", out);
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		fprintf(out, "  %-12s %s\n", commands[i].name, commands[i].help);
-	fputs("\nbufscope COMMAND --help says more.\n", out);
-	return status;
+	for (size_t i = 0; i < TABLES; i++) {
+		for (const struct bs_program *p = tables[i]; p->name != NULL; p++)
+			fprintf(out, "  %-10s %s\n", p->name, p->help);
+	}
+	fputs("\nbufscope COMMAND --help tells the command's options.\n", out);
 }
 
 int
 main(int argc, char **argv)
 {
-	if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
-		return usage(stdout, BS_EXIT_DONE);
-	for (unsigned i = 0; argc >= 2 && i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+	if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		print_usage(stdout);
+		return BS_EXIT_DONE;
+	}
+	for (size_t i = 0; argc >= 2 && i < TABLES; i++) {
+		for (const struct bs_program *p = tables[i]; p->name != NULL; p++) {
+			if (strcmp(p->name, argv[1]) == 0)
+				return p->run(argc - 1, argv + 1);
+		}
+	}
 	if (argc >= 2)
-		fprintf(stderr, "bufscope: no command \"%s\"\n", argv[1]);
-	return usage(stderr, BS_EXIT_USAGE);
+		fprintf(stderr, "bufscope: there is no command %s (see bufscope --help)\n",
+			argv[1]);
+	else
+		print_usage(stderr);
+	return BS_EXIT_USAGE;
 }
