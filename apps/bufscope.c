@@ -8,7 +8,7 @@
 #include "options.h"
 
 static const struct bs_program offline_programs[] = {
-	{"replay", replay_command, "find the slow RPCs in captures, and why they were slow"},
+	{"replay", "find the slow RPCs in captures, and why they were slow", replay_command},
 	{NULL, NULL, NULL},
 };
 
