@@ -7,7 +7,6 @@ a fresh lab. Nothing waits for time: wait_for() waits for what must become true.
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -55,6 +54,11 @@ def wait_for(what, condition, timeout=10, interval=0.01):
         if time.monotonic() > end:
             raise Failure(f"waited {timeout} s in vain for {what}")
         pause.wait(interval)
+
+
+def hold(seconds):
+    """How long a fault lasts. Not for waiting: that is wait_for()."""
+    threading.Event().wait(seconds)
 
 
 def program(name):
@@ -254,11 +258,15 @@ http {{
         return process
 
     def load(self, *arguments, host="client", name="load"):
-        """load.py on a host; `.requests()` is its log. Returns when its connections stand."""
+        """load.py on a host; `.requests()` is its log.
+
+        Returns when its connections stand, with --warm when so many answers came.
+        """
         process = self.start(name, ["/usr/bin/python3", os.path.join(HERE, "load.py"), "--log",
                                     self.path(f"{name}.jsonl"), *arguments], host)
         process.requests = lambda: self.requests(process, name)
-        process.wait_for("load to run", lambda: "running" in process.output(), 15)
+        word = "warm" if "--warm" in arguments else "running"
+        process.wait_for(f"load to say {word}", lambda: word in process.output(), 15)
         return process
 
     def requests(self, process, name):
@@ -377,8 +385,23 @@ class Dataplane:
     def json(self, command, *arguments):
         return json.loads(self.text(command, "--json", *arguments))
 
-    def counters(self):
-        return self.json("counters")
+    def counter(self, name):
+        """A counter by its key, wherever the answer holds it; Failure where it does not."""
+        def values(answer):
+            for key, value in answer.items():
+                if key == name and isinstance(value, int):
+                    yield value
+                elif isinstance(value, dict):
+                    yield from values(value)
+        found = list(values(self.json("counters")))
+        expect(found, f"no counter {name}")
+        return sum(found)
+
+    def anomalies(self):
+        return self.json("anomalies")["anomalies"]
+
+    def incidents(self):
+        return self.json("incidents")["incidents"]
 
     def telemetry(self, command):
         """One command on DPDK's telemetry socket, as dpdk-telemetry.py sends it."""

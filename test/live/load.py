@@ -94,9 +94,11 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--keys", type=int, default=16)
     parser.add_argument("--size", type=int, default=100, help="bytes of a value")
-    parser.add_argument("--sets", type=int, default=10, help="one request in so many is a SET")
+    parser.add_argument("--sets", type=int, default=10, help="one request in so many is a SET; 0: none, the keys are there")
     parser.add_argument("--patience", type=float, default=20,
                         help="seconds to wait for answers after the last request")
+    parser.add_argument("--burst", type=int, default=1, help="requests sent at once")
+    parser.add_argument("--warm", type=int, default=0, help="says 'warm' after so many answers")
     parser.add_argument("--log", required=True)
     return parser.parse_args()
 
@@ -110,6 +112,10 @@ def main():
     start = time.monotonic_ns()
     give_up = start + int((args.seconds + args.patience) * 1e9)
     sent = done = 0
+
+    def intended(number):
+        return start + int(number // args.burst * args.burst * interval)
+
     print("running", flush=True)
     with open(args.log, "w", encoding="ascii") as log:
         while done < total:
@@ -117,15 +123,15 @@ def main():
             if now > give_up:
                 print(f"{total - done} requests were not answered", file=sys.stderr)
                 return 1
-            while sent < total and start + sent * interval <= now:
+            while sent < total and intended(sent) <= now:
                 key = b"k%d:%d" % (args.size, sent % args.keys)
                 # Each key is set once before it is asked for.
-                is_set = sent < args.keys or sent % args.sets == 0
+                is_set = args.sets and (sent < args.keys or sent % args.sets == 0)
                 connections[sent % args.connections].send(Request(
-                    "SET" if is_set else "GET", key, args.size,
-                    int(start + sent * interval), time.monotonic_ns()))
+                    "SET" if is_set else "GET", key, args.size, intended(sent),
+                    time.monotonic_ns()))
                 sent += 1
-            wait = start + sent * interval - time.monotonic_ns() if sent < total else 1e8
+            wait = intended(sent) - time.monotonic_ns() if sent < total else 1e8
             ready, writable, _ = select.select(
                 connections, [c for c in connections if c.out], [], max(0, wait / 1e9))
             for connection in writable:
@@ -133,6 +139,8 @@ def main():
             for connection in ready:
                 for request, right in connection.receive():
                     done += 1
+                    if done == args.warm:
+                        print("warm", flush=True)
                     now = time.monotonic_ns()
                     log.write(json.dumps({
                         "client": connection.name, "command": request.command,
@@ -142,4 +150,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
