@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUFSCOPE_BUILD", os.path.join(HERE, "../../build"))
 SKIPPED = 77
 CLIENT, SERVICE = "10.99.0.1", "10.99.0.2"
+ETH_P_IP = 0x0800
 
 # Virtual devices that can drive one end of a veth pair, the best first.
 DRIVERS = {
@@ -119,6 +120,47 @@ class Process:
             self.popen.kill()
             self.popen.wait()
             raise Failure(f"{self.name} did not end on signal {number}") from None
+
+
+class Sniffer(threading.Thread):
+    """Counts the shims (TCP option 253, ExID 0xB5C0) in the IPv4 packets that a host receives."""
+
+    def __init__(self, sock):
+        super().__init__(daemon=True)
+        self.sock = sock
+        self.sock.settimeout(0.1)
+        self.running = True
+        self.segments = self.shims = self.announcements = 0
+        self.start()
+
+    def run(self):
+        while self.running:
+            try:
+                frame, source = self.sock.recvfrom(65536)
+            except TimeoutError:
+                continue
+            if source[2] != socket.PACKET_OUTGOING:
+                self.look(frame[14:])
+
+    def look(self, packet):
+        tcp = packet[(packet[0] & 15) * 4:]
+        if len(packet) < 40 or packet[9] != socket.IPPROTO_TCP or len(tcp) < 20:
+            return
+        self.segments += 1
+        options = tcp[20:(tcp[12] >> 4) * 4]
+        while len(options) >= 2 and options[0] != 0:
+            if options[0] == 1:
+                options = options[1:]
+                continue
+            if options[0] == 253:
+                self.shims += options[2:4] == b"\xb5\xc0"
+                self.announcements += options[2:4] == b"\xb5\xc1"
+            options = options[max(2, options[1]):]
+
+    def stop(self):
+        self.running = False
+        self.join()
+        self.sock.close()
 
 
 class Lab:
@@ -276,8 +318,17 @@ http {{
         with open(self.path(f"{name}.jsonl"), encoding="utf-8") as lines:
             return [json.loads(line) for line in lines]
 
-    def bufscoped(self, **changes):
-        return Dataplane(self, changes)
+    def bufscoped(self, wire="bs-wire", local="bs-local", **changes):
+        return Dataplane(self, changes, wire, local)
+
+    def sniff(self, host, device="e0"):
+        """Counts what reaches a host; see Sniffer."""
+        with self.inside(host):
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
+        sock.bind((device, ETH_P_IP))
+        sniffer = Sniffer(sock)
+        self.undo.callback(sniffer.stop)
+        return sniffer
 
     def report(self):
         """The end of every log, for a failed test."""
@@ -308,6 +359,16 @@ def resp_reply(stream):
     raise Failure(f"redis answered {line!r}")
 
 
+def find(answer, name):
+    """Every number of that key, wherever a JSON answer holds it."""
+    if isinstance(answer, list):
+        return [value for one in answer for value in find(one, name)]
+    if not isinstance(answer, dict):
+        return []
+    mine = [answer[name]] if isinstance(answer.get(name), int) else []
+    return mine + [value for one in answer.values() for value in find(one, name)]
+
+
 def merged(base, changes):
     """base with changes; objects are merged key by key."""
     out = dict(base)
@@ -322,7 +383,7 @@ class Dataplane:
 
     number = 0
 
-    def __init__(self, lab, changes, wire="bs-wire", local="bs-local"):
+    def __init__(self, lab, changes, wire, local):
         Dataplane.number += 1
         self.lab = lab
         self.prefix = f"live{Dataplane.number}"
@@ -386,14 +447,8 @@ class Dataplane:
         return json.loads(self.text(command, "--json", *arguments))
 
     def counter(self, name):
-        """A counter by its key, wherever the answer holds it; Failure where it does not."""
-        def values(answer):
-            for key, value in answer.items():
-                if key == name and isinstance(value, int):
-                    yield value
-                elif isinstance(value, dict):
-                    yield from values(value)
-        found = list(values(self.json("counters")))
+        """A counter by its key, summed; Failure where there is none of that name."""
+        found = find(self.json("counters"), name)
         expect(found, f"no counter {name}")
         return sum(found)
 

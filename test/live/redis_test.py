@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A redis behind bufscoped works, values intact, in every mode of tagging.
+
+The client is plain Linux, without BufScope: it must not notice.
+"""
+import harness
+from harness import SERVICE, expect
+
+SIZES = (10, 1000, 20000)
+
+
+def works(lab, tag, offloads):
+    lab.standard(offloads)
+    lab.redis()
+    dataplane = lab.bufscoped(shim={"tag": tag}).start()
+    client, server = lab.sniff("client"), lab.sniff("server")
+    for size in SIZES:
+        load = lab.load("--address", SERVICE, "--rate", "200", "--seconds", "1", "--size", str(size),
+                        "--sets", "4", name=f"load{size}")
+        requests = load.requests()
+        expect(len(requests) == 200, f"{len(requests)} of 200 requests were answered")
+        wrong = [one for one in requests if not one["ok"]]
+        expect(not wrong, f"{len(wrong)} values of {size} bytes came back altered")
+    counted = dataplane.json("services")
+    expect(600 in harness.find(counted, "answered"), f"not 600 RPCs answered: {counted}")
+    for sniffer in (client, server):
+        sniffer.stop()
+        expect(sniffer.segments > 600, f"only {sniffer.segments} segments seen")
+    expect(server.shims == 0, f"{server.shims} shims reached the service")
+    return dataplane, client
+
+
+def redis_tagged_always(lab):
+    dataplane, client = works(lab, "always", True)
+    expect(client.shims >= 600, f"{client.shims} shims reached the client, for 600 responses")
+    expect(dataplane.counter("checksum_completed") > 0, "no partial checksum was completed")
+
+
+def redis_tagged_always_complete_checksums(lab):
+    dataplane, client = works(lab, "always", False)
+    expect(client.shims >= 600, f"{client.shims} shims reached the client, for 600 responses")
+    expect(dataplane.counter("checksum_completed") == 0, "a complete checksum was taken for partial")
+
+
+def redis_negotiated_with_a_plain_peer(lab):
+    dataplane, client = works(lab, "negotiated", True)
+    expect(client.shims == 0, f"{client.shims} shims reached a client that did not announce")
+    expect(dataplane.counter("skip_not_negotiated") > 0, "skip_not_negotiated is 0")
+
+
+def redis_untagged(lab):
+    dataplane, client = works(lab, "off", True)
+    expect(client.shims == 0 and client.announcements == 0, "tagging is off, but the client saw it")
+    expect(dataplane.counter("tagged") == 0, "tagging is off, but counted")
+
+
+harness.main(redis_tagged_always, redis_tagged_always_complete_checksums,
+             redis_negotiated_with_a_plain_peer, redis_untagged)
