@@ -21,7 +21,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUFSCOPE_BUILD", os.path.join(HERE, "../../build"))
 SKIPPED = 77
 CLIENT, SERVICE = "10.99.0.1", "10.99.0.2"
-ETH_P_IP = 0x0800
+CLIENT6, SERVICE6 = "fd99::1", "fd99::2"
+ETH_P_ALL, ETH_P_IPV4, ETH_P_IPV6 = 3, 0x0800, 0x86DD
 
 # Virtual devices that can drive one end of a veth pair, the best first.
 DRIVERS = {
@@ -123,7 +124,7 @@ class Process:
 
 
 class Sniffer(threading.Thread):
-    """Counts the shims (TCP option 253, ExID 0xB5C0) in the IPv4 packets that a host receives."""
+    """Counts the shims (TCP option 253, ExID 0xB5C0) in the packets that a host receives."""
 
     def __init__(self, sock):
         super().__init__(daemon=True)
@@ -139,12 +140,15 @@ class Sniffer(threading.Thread):
                 frame, source = self.sock.recvfrom(65536)
             except TimeoutError:
                 continue
-            if source[2] != socket.PACKET_OUTGOING:
+            if source[2] != socket.PACKET_OUTGOING and source[1] in (ETH_P_IPV4, ETH_P_IPV6):
                 self.look(frame[14:])
 
     def look(self, packet):
-        tcp = packet[(packet[0] & 15) * 4:]
-        if len(packet) < 40 or packet[9] != socket.IPPROTO_TCP or len(tcp) < 20:
+        if len(packet) < 40:
+            return
+        ipv6 = packet[0] >> 4 == 6
+        tcp = packet[40:] if ipv6 else packet[(packet[0] & 15) * 4:]
+        if packet[6 if ipv6 else 9] != socket.IPPROTO_TCP or len(tcp) < 20:
             return
         self.segments += 1
         options = tcp[20:(tcp[12] >> 4) * 4]
@@ -230,9 +234,9 @@ class Lab:
         """client -- bs-wire [bufscoped] bs-local -- server."""
         self.host("client")
         self.host("server")
-        self.cable((None, "bs-wire"), ("client", "e0", f"{CLIENT}/24", "fd99::1/64"),
+        self.cable((None, "bs-wire"), ("client", "e0", f"{CLIENT}/24", f"{CLIENT6}/64"),
                    offloads=offloads)
-        self.cable((None, "bs-local"), ("server", "e0", f"{SERVICE}/24", "fd99::2/64"),
+        self.cable((None, "bs-local"), ("server", "e0", f"{SERVICE}/24", f"{SERVICE6}/64"),
                    offloads=offloads)
 
     @contextlib.contextmanager
@@ -276,6 +280,15 @@ class Lab:
             "--save", "", "--appendonly", "no", "--dir", self.directory, "--unixsocket", "",
             "--pidfile", self.path(f"{name}.pid")], host)
         process.wait_for("redis to listen", lambda: self.reachable(host, address, port))
+        return process
+
+    def dnsmasq(self, records, host="server", address=SERVICE):
+        """Answers for {name: IPv4 address}, over UDP and TCP."""
+        process = self.start("dnsmasq", [
+            "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts",
+            "--user=root", "--bind-interfaces", f"--listen-address={address}", "--pid-file",
+            *(f"--address=/{name}/{value}" for name, value in records.items())], host)
+        process.wait_for("dnsmasq to listen", lambda: self.reachable(host, address, 53))
         return process
 
     def nginx(self, host="server", address=SERVICE, port=80):
@@ -324,8 +337,8 @@ http {{
     def sniff(self, host, device="e0"):
         """Counts what reaches a host; see Sniffer."""
         with self.inside(host):
-            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_IP))
-        sock.bind((device, ETH_P_IP))
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        sock.bind((device, ETH_P_ALL))
         sniffer = Sniffer(sock)
         self.undo.callback(sniffer.stop)
         return sniffer

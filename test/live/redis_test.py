@@ -4,18 +4,19 @@
 The client is plain Linux, without BufScope: it must not notice.
 """
 import harness
-from harness import SERVICE, expect
+from harness import SERVICE, SERVICE6, expect
 
 SIZES = (10, 1000, 20000)
 
 
-def works(lab, tag, offloads):
+def works(lab, tag, offloads, address=SERVICE):
     lab.standard(offloads)
-    lab.redis()
-    dataplane = lab.bufscoped(shim={"tag": tag}).start()
+    lab.redis(address=address)
+    kv = {"name": "kv", "address": address, "port": 6379, "protocol": "resp"}
+    dataplane = lab.bufscoped(shim={"tag": tag}, services=[kv]).start()
     client, server = lab.sniff("client"), lab.sniff("server")
     for size in SIZES:
-        load = lab.load("--address", SERVICE, "--rate", "200", "--seconds", "1", "--size", str(size),
+        load = lab.load("--address", address, "--rate", "200", "--seconds", "1", "--size", str(size),
                         "--sets", "4", name=f"load{size}")
         requests = load.requests()
         expect(len(requests) == 200, f"{len(requests)} of 200 requests were answered")
@@ -42,6 +43,12 @@ def redis_tagged_always_complete_checksums(lab):
     expect(dataplane.counter("checksum_completed") == 0, "a complete checksum was taken for partial")
 
 
+def redis_over_ipv6_tagged_always(lab):
+    dataplane, client = works(lab, "always", True, SERVICE6)
+    expect(client.shims >= 600, f"{client.shims} shims reached the client, for 600 responses")
+    expect(dataplane.counter("checksum_completed") > 0, "no partial checksum was completed")
+
+
 def redis_negotiated_with_a_plain_peer(lab):
     dataplane, client = works(lab, "negotiated", True)
     expect(client.shims == 0, f"{client.shims} shims reached a client that did not announce")
@@ -55,4 +62,4 @@ def redis_untagged(lab):
 
 
 harness.main(redis_tagged_always, redis_tagged_always_complete_checksums,
-             redis_negotiated_with_a_plain_peer, redis_untagged)
+             redis_over_ipv6_tagged_always, redis_negotiated_with_a_plain_peer, redis_untagged)
