@@ -70,7 +70,7 @@ def reload_takes_thresholds_and_refuses_the_rest(lab):
         config["ports"] = json.load(file)["ports"]
 
     def slo():
-        return harness.find(dataplane.json("services"), "slo_ns")
+        return harness.find(dataplane.pages("services"), "slo_ns")
 
     config["services"][0]["slo"] = "7ms"
     dataplane.write(config)

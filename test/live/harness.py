@@ -456,20 +456,41 @@ class Dataplane:
         expect(done.returncode == 0, f"bufscope {command}: {done.stderr.strip()}")
         return done.stdout
 
-    def json(self, command, *arguments):
-        return json.loads(self.text(command, "--json", *arguments))
+    def ask(self, command, params=""):
+        """One command on bufscoped's own control socket; Failure with its error."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(10)
+            sock.connect(f"/run/dpdk/{self.prefix}/bufscope.sock")
+            request = {"command": f"/bufscope/{command}", "params": params}
+            sock.sendall(json.dumps(request).encode() + b"\n")
+            answer = json.loads(sock.makefile("rb").readline())
+        expect("result" in answer, f"{command}: {answer.get('error')}")
+        return answer["result"]
+
+    def pages(self, command):
+        """A list that comes in pages, whole."""
+        whole, offset = [], 0
+        while offset is not None:
+            page = self.ask(command, str(offset))
+            whole += page[command]
+            offset = page["next"]
+        return whole
 
     def counter(self, name):
         """A counter by its key, summed; Failure where there is none of that name."""
-        found = find(self.json("counters"), name)
+        found = find(self.ask("counters"), name)
         expect(found, f"no counter {name}")
         return sum(found)
 
+    def answered(self, service):
+        """RPCs of a service that were answered, by bufscoped's count."""
+        return sum(one["answered"] for one in self.pages("services") if one["service"] == service)
+
     def anomalies(self):
-        return self.json("anomalies")["anomalies"]
+        return self.pages("anomalies")
 
     def incidents(self):
-        return self.json("incidents")["incidents"]
+        return self.pages("incidents")
 
     def telemetry(self, command):
         """One command on DPDK's telemetry socket, as dpdk-telemetry.py sends it."""

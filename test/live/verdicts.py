@@ -21,7 +21,7 @@ def within(rpcs, begin, end):
     """The RPCs that were open at some time in [begin, end]."""
     out = []
     for rpc in rpcs:
-        first = int(rpc["t_request_first"])
+        first = int(rpc["t_request_first"] or 0)
         extent = rpc.get("latency_ns") or rpc.get("age_ns") or 0
         if first <= end and first + extent >= begin:
             out.append(rpc)
