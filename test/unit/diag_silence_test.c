@@ -482,21 +482,22 @@ test_verdict_is_withdrawn_when_a_probe_speaks_against_it(void **state)
 {
 	(void)state;
 	struct heard *heard = heard_create(false);
+	const uint64_t at = BEGIN + SEC;
 	/* 5 ms are usual, so that 14 ms are a hang or nothing. */
 	for (unsigned i = 0; i < 64; i++)
 		feed_simple(
 			heard, 1 + i, 0, T0 + i * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 5 * MS);
 	settle(heard, BEGIN);
-	feed_silence(heard, BEGIN, BEGIN + 14 * MS, 1000, 1, 0);
-	feed_probe(heard, BEGIN, BEGIN + 5 * MS, BS_PROBE_STOPPED);
-	feed_simple(heard, 1000, 0, BEGIN - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 14 * MS);
-	settle(heard, BEGIN + 14 * MS);
+	feed_silence(heard, at, at + 14 * MS, 1000, 1, 0);
+	feed_probe(heard, at, at + 5 * MS, BS_PROBE_STOPPED);
+	feed_simple(heard, 1000, 0, at - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 14 * MS);
+	settle(heard, at + 14 * MS);
 	assert_int_equal(heard_of(heard, 1000)->anomalous_by, BS_BY_EVIDENCE);
-	feed_probe(heard, BEGIN + 5 * MS, BEGIN + 14 * MS, BS_PROBE_RUNNING);
-	bs_diag_advance(heard->diag, BEGIN + 400 * MS);
+	feed_probe(heard, at + 5 * MS, at + 14 * MS, BS_PROBE_RUNNING);
+	bs_diag_advance(heard->diag, at + 400 * MS);
 	assert_int_equal(heard_of(heard, 1000)->anomalous_by, 0);
 	assert_int_equal(heard_of(heard, 1000)->revision, 1);
-	bs_diag_advance(heard->diag, BEGIN + 3 * SEC);
+	bs_diag_advance(heard->diag, at + 3 * SEC);
 	assert_int_equal(heard->incident[heard->incidents - 1].open, 0);
 	assert_int_equal(heard->incident[heard->incidents - 1].victims, 0);
 	heard_destroy(heard);
