@@ -159,15 +159,20 @@ start_spawner(struct program *program)
 }
 
 static int
-start_clock(uint64_t *hz, uint64_t *error_ppm)
+start_clock(struct bs_tsc_clock *clock)
 {
-	if (bs_tsc_clock_start(hz, error_ppm) == 0)
-		return 0;
-	fprintf(stderr,
-		"bufscoped: the TSC is off by %llu ppm against the kernel's clock: every time would be "
-		"wrong by as much. On a virtual machine, give it an invariant TSC\n",
-		(unsigned long long)*error_ppm);
-	return -ERANGE;
+	if (bs_tsc_clock_start(clock) != 0) {
+		fprintf(stderr,
+			"bufscoped: the TSC is off by %llu ppm against the kernel's clock: every time "
+			"would be wrong by as much. On a virtual machine, give it an invariant TSC\n",
+			(unsigned long long)clock->error_ppm);
+		return -ERANGE;
+	}
+	if (clock->eal_error_ppm > BS_TSC_ERROR_MAX_PPM)
+		fprintf(stderr,
+			"bufscoped: EAL's TSC rate is off by %llu ppm; the measured %llu Hz is used\n",
+			(unsigned long long)clock->eal_error_ppm, (unsigned long long)clock->hz);
+	return 0;
 }
 
 static int
@@ -198,7 +203,7 @@ static int
 start_dataplane(struct program *program)
 {
 	char error[BS_DATAPLANE_ERROR_BYTES];
-	uint64_t hz, error_ppm;
+	struct bs_tsc_clock clock;
 	int ret;
 
 	ret = bs_eal_init(&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
@@ -206,7 +211,7 @@ start_dataplane(struct program *program)
 		complain(error);
 		return ret;
 	}
-	ret = start_clock(&hz, &error_ppm);
+	ret = start_clock(&clock);
 	if (ret != 0)
 		return ret;
 	program->dataplane = bs_dataplane_create(
@@ -215,8 +220,8 @@ start_dataplane(struct program *program)
 		complain(error);
 		return -EIO;
 	}
-	program->dataplane->tsc_hz = hz;
-	program->dataplane->tsc_error_ppm = error_ppm;
+	program->dataplane->tsc_hz = clock.hz;
+	program->dataplane->tsc_error_ppm = clock.error_ppm;
 	program->dataplane->hugepages = program->eal.hugepages;
 	bs_numa_check(program->dataplane);
 	program->probe = bs_probe_create(program->dataplane);

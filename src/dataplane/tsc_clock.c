@@ -47,20 +47,33 @@ read_both(clockid_t id, uint64_t *tsc, uint64_t *ns)
 	}
 }
 
-int
-bs_tsc_clock_start(uint64_t *hz, uint64_t *error_ppm)
+/* Ticks and ns that pass while this thread sleeps. */
+static void
+measure(uint64_t *ticks, uint64_t *ns)
 {
 	const struct timespec pause = {0, (long)MEASURE_NS};
-	uint64_t tsc[2], raw[2], wall_tsc, wall_ns;
+	uint64_t tsc[2], raw[2];
 
-	*hz = rte_get_tsc_hz();
 	read_both(CLOCK_MONOTONIC_RAW, &tsc[0], &raw[0]);
 	nanosleep(&pause, NULL);
 	read_both(CLOCK_MONOTONIC_RAW, &tsc[1], &raw[1]);
-	*error_ppm = bs_clock_error_ppm(*hz, tsc[1] - tsc[0], raw[1] - raw[0]);
+	*ticks = tsc[1] - tsc[0];
+	*ns = raw[1] - raw[0];
+}
+
+int
+bs_tsc_clock_start(struct bs_tsc_clock *clock)
+{
+	uint64_t ticks, ns, wall_tsc, wall_ns;
+
+	measure(&ticks, &ns);
+	clock->hz = (uint64_t)((double)ticks * (double)BS_NS_PER_S / (double)ns);
+	clock->eal_error_ppm = bs_clock_error_ppm(rte_get_tsc_hz(), ticks, ns);
+	measure(&ticks, &ns);
+	clock->error_ppm = bs_clock_error_ppm(clock->hz, ticks, ns);
 	read_both(CLOCK_REALTIME, &wall_tsc, &wall_ns);
-	if (bs_clock_scale_init(&scale, *hz, wall_tsc, wall_ns) != 0)
+	if (bs_clock_scale_init(&scale, clock->hz, wall_tsc, wall_ns) != 0)
 		return -ERANGE;
 	bs_clock_now_ns = tsc_now_ns;
-	return *error_ppm > BS_TSC_ERROR_MAX_PPM ? -ERANGE : 0;
+	return clock->error_ppm > BS_TSC_ERROR_MAX_PPM ? -ERANGE : 0;
 }
