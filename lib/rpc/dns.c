@@ -307,7 +307,7 @@ dns_datagram_feed(const struct bs_framer *framer, bool from_server, const uint8_
 
 	(void)framer;
 	(void)from_server; /* the QR bit says it: servers ask each other, too */
-	if (!dns_take(&state, &at, data + bytes) || state.phase != DNS_DONE)
+	if (bytes == 0 || !dns_take(&state, &at, data + bytes) || state.phase != DNS_DONE)
 		return false;
 	dns_tell(&state, frame);
 	return true;

@@ -506,33 +506,37 @@ empty_line_end(
 	return from_server ? response_head(conn, dir, frame) : request_head(conn, dir, frame);
 }
 
-/* The first byte of a line says most: the end, a folded line, or which names it may be. */
+/*
+ * The first byte of a line says most: the end, a folded line, or which names it
+ * may be. Lines of no interest are passed over at once.
+ */
 static enum step
-line_take(struct http1_dir *dir, const uint8_t **at)
+line_take(struct http1_dir *dir, const uint8_t **at, const uint8_t *end)
 {
-	uint8_t byte = **at;
+	dir->phase = HTTP1_LINE;
+	while (*at < end && dir->phase == HTTP1_LINE) {
+		uint8_t byte = **at;
 
-	if (is_space(byte)) {
-		dir->phase = dir->field != FIELD_NONE ? HTTP1_VALUE : HTTP1_LINE_REST;
-		return STEP_MORE;
-	}
-	if (!field_end(dir))
-		return STEP_BAD;
-	if (byte == '\r' || byte == '\n') {
-		*at += byte == '\r';
-		dir->phase = HTTP1_EMPTY_LF;
-		return STEP_MORE;
-	}
-	dir->match = 0;
-	dir->phase = HTTP1_NAME;
-	if (dir->trailers)
+		if (is_space(byte) && dir->field != FIELD_NONE) {
+			dir->phase = HTTP1_VALUE;
+			break;
+		}
+		if (dir->field != FIELD_NONE && !field_end(dir))
+			return STEP_BAD;
+		if (byte == '\r' || byte == '\n') {
+			*at += byte == '\r';
+			dir->phase = HTTP1_EMPTY_LF;
+			break;
+		}
+		if (!dir->trailers && (lower(byte) == 'c' || lower(byte) == 't')) {
+			dir->field = lower(byte) == 'c' ? FIELD_LENGTH : FIELD_CODING;
+			dir->match = 0;
+			dir->phase = HTTP1_NAME;
+			break;
+		}
 		dir->phase = HTTP1_LINE_REST;
-	else if (lower(byte) == 'c')
-		dir->field = FIELD_LENGTH;
-	else if (lower(byte) == 't')
-		dir->field = FIELD_CODING;
-	else
-		dir->phase = HTTP1_LINE_REST;
+		line_skip(dir, at, end, HTTP1_LINE);
+	}
 	return STEP_MORE;
 }
 
@@ -632,7 +636,7 @@ http1_step(struct bs_frame_conn *conn, struct http1_dir *dir, bool from_server, 
 	case HTTP1_LINE_REST:
 		return line_skip(dir, at, end, HTTP1_LINE);
 	case HTTP1_LINE:
-		return line_take(dir, at);
+		return line_take(dir, at, end);
 	case HTTP1_NAME:
 		return name_take(dir, from_server, at, end);
 	case HTTP1_VALUE:

@@ -10,7 +10,11 @@
  * asked for (published, invalidated, monitored), and SUBSCRIBE and its kin,
  * which have a confirmation for each channel: the first is the answer.
  */
+#include <strings.h>
+
 #include "resp.h"
+
+#define PROBE_LINE_BYTES 512u
 
 static size_t
 resp_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_server,
@@ -31,6 +35,26 @@ resp_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_
 	return (size_t)(at - data);
 }
 
+/* What people, health checks and scripts write inline; other words are too likely something else.
+ */
+static bool
+is_usual_inline(const uint8_t *data, size_t bytes)
+{
+	static const char *const words[] = {"AUTH", "CLIENT", "CONFIG", "DBSIZE", "DEL", "ECHO",
+		"EXISTS", "FLUSHALL", "FLUSHDB", "GET", "HELLO", "INCR", "INFO", "KEYS", "LRANGE",
+		"MONITOR", "PING", "PSYNC", "PUBLISH", "QUIT", "ROLE", "SELECT", "SET", "SUBSCRIBE",
+		"SYNC", "TTL", "TYPE"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = strlen(words[i]), seen = bytes < n ? bytes : n;
+
+		if (strncasecmp((const char *)data, words[i], seen) == 0 &&
+			(bytes <= n || data[n] == ' ' || data[n] == '\r' || data[n] == '\n'))
+			return true;
+	}
+	return false;
+}
+
 static int
 probe_request(const uint8_t *data, size_t bytes)
 {
@@ -38,14 +62,8 @@ probe_request(const uint8_t *data, size_t bytes)
 	struct resp_number count = {0}, length = {0};
 	int ret;
 
-	if (data[0] != '*') {
-		/* A word, as far as can be seen; many protocols begin like this. */
-		for (size_t i = 0; i < bytes && data[i] != '\r' && data[i] != '\n'; i++) {
-			if (!resp_may_begin_inline(data[i]))
-				return 0;
-		}
-		return (uint8_t)((data[0] | 0x20) - 'a') < 26;
-	}
+	if (data[0] != '*')
+		return is_usual_inline(data, bytes);
 	ret = resp_number_take(&count, &at, end);
 	if (ret < 0 || count.negative || count.value > RESP_COUNT_MAX)
 		return 0;
@@ -59,6 +77,19 @@ probe_request(const uint8_t *data, size_t bytes)
 	return ret == 0 ? 1 : 2;
 }
 
+/* A simple string or the like: text, and not much of it, up to CR LF. */
+static int
+probe_line(const uint8_t *data, size_t bytes)
+{
+	for (size_t i = 1; i < bytes && i < PROBE_LINE_BYTES; i++) {
+		if (data[i] == '\r')
+			return i + 1 == bytes || data[i + 1] == '\n';
+		if (data[i] < 0x20)
+			return 0;
+	}
+	return bytes < PROBE_LINE_BYTES;
+}
+
 static int
 probe_reply(const uint8_t *data, size_t bytes)
 {
@@ -69,13 +100,8 @@ probe_reply(const uint8_t *data, size_t bytes)
 
 	if (memchr(types, data[0], sizeof(types) - 1) == NULL)
 		return 0;
-	if (memchr("$*!=%~>|:", data[0], 9) == NULL) {
-		for (size_t i = 1; i < bytes && data[i] != '\r'; i++) {
-			if (data[i] < 0x20)
-				return 0;
-		}
-		return 1;
-	}
+	if (memchr("$*!=%~>|:", data[0], 9) == NULL)
+		return probe_line(data, bytes);
 	ret = resp_number_take(&number, &at, end);
 	if (ret < 0 || (data[0] != ':' && number.negative && !resp_is_null(&number)))
 		return 0;

@@ -113,12 +113,20 @@ enum resp_step {
 	STEP_BAD,
 };
 
+/* Takes bytes of a number line: 1 it is complete, 0 more is needed, -1 it is none. */
 static inline int
 resp_number_take(struct resp_number *number, const uint8_t **at, const uint8_t *end)
 {
 	const uint8_t *p = *at;
 	int ret = 0;
 
+	/* One digit, all there: most of them. */
+	if (end - p >= 3 && p[1] == '\r' && p[2] == '\n' && (uint8_t)(p[0] - '0') < 10 &&
+		number->digits == 0 && !number->negative) {
+		number->value = (uint8_t)(p[0] - '0');
+		*at = p + 3;
+		return 1;
+	}
 	while (p < end && ret == 0) {
 		uint8_t byte = *p++, digit = (uint8_t)(byte - '0');
 
@@ -205,9 +213,7 @@ resp_may_begin_inline(uint8_t byte)
 }
 
 /* One step of a direction, over bytes [*at, end) which are not empty; *at moves. */
-enum resp_step
-bs_resp_request_step(struct bs_frame_conn *conn, struct resp_dir *dir, const uint8_t **at,
-	const uint8_t *end, struct bs_frame *frame);
-enum resp_step
-bs_resp_reply_step(struct bs_frame_conn *conn, struct resp_dir *dir, const uint8_t **at,
-	const uint8_t *end, struct bs_frame *frame);
+enum resp_step bs_resp_request_step(struct bs_frame_conn *conn, struct resp_dir *dir,
+	const uint8_t **at, const uint8_t *end, struct bs_frame *frame);
+enum resp_step bs_resp_reply_step(struct bs_frame_conn *conn, struct resp_dir *dir,
+	const uint8_t **at, const uint8_t *end, struct bs_frame *frame);

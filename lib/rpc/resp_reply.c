@@ -74,9 +74,9 @@ reply_role(struct bs_frame_conn *conn, struct resp_reply *reply)
 	bool monitored = conn->shared[SHARED_FLAGS] & SHARED_MONITOR && reply->type == '+' &&
 			 (uint8_t)(reply->first - '0') < 10; /* begins with the time */
 
-	if (kind_is_confirmation(reply))
+	if (reply->kind_bytes > 0 && kind_is_confirmation(reply))
 		return confirmation_role(conn, reply);
-	if (monitored || reply->type == '>' || kind_is_message(reply))
+	if (monitored || reply->type == '>' || (reply->kind_bytes > 0 && kind_is_message(reply)))
 		return BS_ROLE_PUSH;
 	reply->confirmations = 0;
 	if (anything_in_flight(conn))

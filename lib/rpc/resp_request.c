@@ -9,43 +9,46 @@
 #define WORD_KEPT 32u
 #define EARLY_ARGUMENTS 8u /* with more of them, the command is told before they are read */
 
+/* By length: most commands are shorter than these, and found to be plain at once. */
 static const struct {
 	uint8_t bytes, kind;
 	char name[14];
 } commands[] = {
 	{3, COMMAND_CONTAINER, "ACL"},
-	{6, COMMAND_CONTAINER, "CLIENT"},
-	{7, COMMAND_CONTAINER, "CLUSTER"},
-	{7, COMMAND_CONTAINER, "COMMAND"},
-	{6, COMMAND_CONTAINER, "CONFIG"},
+	{4, COMMAND_SYNC, "SYNC"},
 	{5, COMMAND_CONTAINER, "DEBUG"},
-	{8, COMMAND_CONTAINER, "FUNCTION"},
-	{7, COMMAND_CONTAINER, "LATENCY"},
+	{5, COMMAND_SYNC, "PSYNC"},
+	{5, COMMAND_CONTAINER, "XINFO"},
+	{6, COMMAND_CONTAINER, "CLIENT"},
+	{6, COMMAND_CONTAINER, "CONFIG"},
 	{6, COMMAND_CONTAINER, "MEMORY"},
 	{6, COMMAND_CONTAINER, "MODULE"},
-	{7, COMMAND_MONITOR, "MONITOR"},
 	{6, COMMAND_CONTAINER, "OBJECT"},
-	{10, COMMAND_SUBSCRIBE, "PSUBSCRIBE"},
-	{5, COMMAND_SYNC, "PSYNC"},
 	{6, COMMAND_CONTAINER, "PUBSUB"},
-	{12, COMMAND_UNSUBSCRIBE, "PUNSUBSCRIBE"},
-	{8, COMMAND_CONTAINER, "REPLCONF"},
 	{6, COMMAND_CONTAINER, "SCRIPT"},
-	{8, COMMAND_CONTAINER, "SENTINEL"},
-	{7, COMMAND_CONTAINER, "SLOWLOG"},
-	{10, COMMAND_SUBSCRIBE, "SSUBSCRIBE"},
-	{9, COMMAND_SUBSCRIBE, "SUBSCRIBE"},
-	{12, COMMAND_UNSUBSCRIBE, "SUNSUBSCRIBE"},
-	{4, COMMAND_SYNC, "SYNC"},
-	{11, COMMAND_UNSUBSCRIBE, "UNSUBSCRIBE"},
 	{6, COMMAND_CONTAINER, "XGROUP"},
-	{5, COMMAND_CONTAINER, "XINFO"},
+	{7, COMMAND_CONTAINER, "CLUSTER"},
+	{7, COMMAND_CONTAINER, "COMMAND"},
+	{7, COMMAND_CONTAINER, "LATENCY"},
+	{7, COMMAND_MONITOR, "MONITOR"},
+	{7, COMMAND_CONTAINER, "SLOWLOG"},
+	{8, COMMAND_CONTAINER, "FUNCTION"},
+	{8, COMMAND_CONTAINER, "REPLCONF"},
+	{8, COMMAND_CONTAINER, "SENTINEL"},
+	{9, COMMAND_SUBSCRIBE, "SUBSCRIBE"},
+	{10, COMMAND_SUBSCRIBE, "PSUBSCRIBE"},
+	{10, COMMAND_SUBSCRIBE, "SSUBSCRIBE"},
+	{11, COMMAND_UNSUBSCRIBE, "UNSUBSCRIBE"},
+	{12, COMMAND_UNSUBSCRIBE, "PUNSUBSCRIBE"},
+	{12, COMMAND_UNSUBSCRIBE, "SUNSUBSCRIBE"},
 };
 
 static uint8_t
 command_kind(const char *name, uint8_t bytes)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].bytes > bytes)
+			break;
 		if (commands[i].bytes == bytes && memcmp(commands[i].name, name, bytes) == 0)
 			return commands[i].kind;
 	}
