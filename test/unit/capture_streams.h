@@ -97,7 +97,10 @@ network_parse(const uint8_t *at, const uint8_t *end, struct datagram *d)
 static inline size_t
 link_bytes(int link, const uint8_t *at, size_t bytes)
 {
-	size_t header = link == DLT_EN10MB ? 14 : link == DLT_LINUX_SLL ? 16 : link == DLT_RAW ? 0 : 4;
+	size_t header = link == DLT_EN10MB	? 14
+			: link == DLT_LINUX_SLL ? 16
+			: link == DLT_RAW	? 0
+						: 4;
 
 	if (link == DLT_EN10MB && bytes >= 18 && be(at + 12, 2) == 0x8100)
 		header += 4;
@@ -114,13 +117,14 @@ stream_find(struct streams *streams, const struct datagram *d, uint16_t server_p
 		stream = &streams->list[i - 1];
 		if (stream->udp != d->udp)
 			continue;
-		*reverse = stream->server_port == d->from_port && stream->client_port == d->to_port &&
+		*reverse = stream->server_port == d->from_port &&
+			   stream->client_port == d->to_port &&
 			   memcmp(stream->server, d->from, 16) == 0 &&
 			   memcmp(stream->client, d->to, 16) == 0;
-		if (*reverse || (stream->client_port == d->from_port &&
-					stream->server_port == d->to_port &&
-					memcmp(stream->client, d->from, 16) == 0 &&
-					memcmp(stream->server, d->to, 16) == 0))
+		if (*reverse ||
+			(stream->client_port == d->from_port && stream->server_port == d->to_port &&
+				memcmp(stream->client, d->from, 16) == 0 &&
+				memcmp(stream->server, d->to, 16) == 0))
 			return stream;
 	}
 	assert_true(streams->count < STREAMS_MAX);
@@ -182,13 +186,16 @@ streams_load(struct streams *streams, const char *name, uint16_t server_port)
 	while (pcap_next_ex(pcap, &header, &data) == 1) {
 		size_t skipped = link_bytes(pcap_datalink(pcap), data, header->caplen);
 		struct datagram d;
-		bool reverse;
+		bool reverse = false;
 
 		if (skipped > header->caplen ||
 			!network_parse(data + skipped, data + header->caplen, &d))
 			continue;
-		if (d.from_port == server_port || d.to_port == server_port)
-			stream_add(stream_find(streams, &d, server_port, &reverse), &d, reverse);
+		if (d.from_port == server_port || d.to_port == server_port) {
+			struct stream *stream = stream_find(streams, &d, server_port, &reverse);
+
+			stream_add(stream, &d, reverse);
+		}
 	}
 	pcap_close(pcap);
 }
@@ -207,12 +214,12 @@ streams_free(struct streams *streams)
 static inline struct tally
 streams_tally(const char *name, uint16_t server_port, const struct bs_framer *framer)
 {
-	struct streams *streams = malloc(sizeof(*streams));
-	struct replay *r = malloc(sizeof(*r));
+	static struct streams streams_of_file;
+	static struct replay replay_of_stream;
+	struct streams *streams = &streams_of_file;
+	struct replay *r = &replay_of_stream;
 	struct tally sum = {0};
 
-	assert_non_null(streams);
-	assert_non_null(r);
 	streams_load(streams, name, server_port);
 	for (size_t i = 0; i < streams->count; i++) {
 		struct tally one;
@@ -230,7 +237,5 @@ streams_tally(const char *name, uint16_t server_port, const struct bs_framer *fr
 		sum.bad += one.bad;
 	}
 	streams_free(streams);
-	free(streams);
-	free(r);
 	return sum;
 }

@@ -26,8 +26,14 @@ struct chunk {
 	size_t bytes;
 };
 
-#define C(text) {false, text, sizeof(text) - 1}
-#define S(text) {true, text, sizeof(text) - 1}
+#define C(text)                                                                                    \
+	{                                                                                          \
+		false, text, sizeof(text) - 1                                                      \
+	}
+#define S(text)                                                                                    \
+	{                                                                                          \
+		true, text, sizeof(text) - 1                                                       \
+	}
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 struct told {
@@ -38,16 +44,16 @@ struct told {
 };
 
 struct replay {
-	struct told told[TOLD_MAX];
 	size_t count;
 	struct bs_frame_conn conn;
 	struct {
 		uint64_t at, begin, skip;
 		bool inside, dead;
 	} dir[2];
+	struct told told[TOLD_MAX]; /* [count]; large, so not cleared */
 };
 
-static void
+static inline void
 replay_note(struct replay *r, bool from_server, const struct bs_frame *frame)
 {
 	struct told *told = &r->told[r->count++];
@@ -75,7 +81,7 @@ replay_note(struct replay *r, bool from_server, const struct bs_frame *frame)
 }
 
 /* One piece; the framer is asked until it has taken all of it. */
-static void
+static inline void
 replay_piece(struct replay *r, const struct bs_framer *framer, bool from_server,
 	const uint8_t *data, size_t bytes)
 {
@@ -95,8 +101,7 @@ replay_piece(struct replay *r, const struct bs_framer *framer, bool from_server,
 			if (!r->dir[from_server].inside)
 				r->dir[from_server].begin = r->dir[from_server].at;
 			r->dir[from_server].inside = true;
-			used = framer->ops->feed(
-				framer, &r->conn, from_server, at, bytes, &frame);
+			used = framer->ops->feed(framer, &r->conn, from_server, at, bytes, &frame);
 			assert_true(used <= bytes);
 			assert_true(used > 0 || frame.flags == BS_FRAME_BAD);
 		}
@@ -117,11 +122,11 @@ replay_piece(struct replay *r, const struct bs_framer *framer, bool from_server,
 }
 
 /* Each chunk in steps of `step` bytes, chunk `cut_chunk` with one more cut at `cut_at`. */
-static void
+static inline void
 replay_run(struct replay *r, const struct bs_framer *framer, const struct chunk *chunks,
 	size_t count, size_t step, size_t cut_chunk, size_t cut_at)
 {
-	memset(r, 0, sizeof(*r));
+	memset(r, 0, offsetof(struct replay, told));
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *data = chunks[i].data;
 
@@ -134,7 +139,7 @@ replay_run(struct replay *r, const struct bs_framer *framer, const struct chunk 
 	}
 }
 
-static void
+static inline void
 replay_compare(const struct replay *want, const struct replay *got, size_t step, size_t cut_chunk,
 	size_t cut_at)
 {
@@ -156,9 +161,9 @@ replay_compare(const struct replay *want, const struct replay *got, size_t step,
  * Plays whole chunks into *r, then the same cut at every position (of long
  * chunks, at some) and in small steps, and compares.
  */
-static void
-replay_all_cuts(struct replay *r, const struct bs_framer *framer, const struct chunk *chunks,
-	size_t count)
+static inline void
+replay_all_cuts(
+	struct replay *r, const struct bs_framer *framer, const struct chunk *chunks, size_t count)
 {
 	static const size_t steps[] = {1, 2, 3, 7, 64, 1448};
 	struct replay *other = malloc(sizeof(*other));
@@ -166,14 +171,16 @@ replay_all_cuts(struct replay *r, const struct bs_framer *framer, const struct c
 
 	assert_non_null(other);
 	replay_run(r, framer, chunks, count, SIZE_MAX, 0, 0);
+	for (size_t i = 0; i < count; i++)
+		total += chunks[i].bytes;
 	for (size_t i = 0; i < COUNT(steps); i++) {
+		if (steps[i] < 64 && total > 50000)
+			continue; /* mostly skipped bytes */
 		replay_run(other, framer, chunks, count, steps[i], 0, 0);
 		replay_compare(r, other, steps[i], 0, 0);
 	}
-	for (size_t i = 0; i < count; i++)
-		total += chunks[i].bytes;
 	for (size_t i = 0; i < count; i++) {
-		size_t stride = 1 + chunks[i].bytes * total / 4000000;
+		size_t stride = 1 + chunks[i].bytes * total / 1000000;
 
 		for (size_t at = 1; at < chunks[i].bytes; at += stride) {
 			replay_run(other, framer, chunks, count, SIZE_MAX, i, at);
@@ -188,7 +195,7 @@ struct tally {
 	unsigned requests, oneway, responses, interim, pushed, errors, bad;
 };
 
-static struct tally
+static inline struct tally
 replay_tally(const struct replay *r)
 {
 	struct tally tally = {0};
