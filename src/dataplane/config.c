@@ -27,6 +27,7 @@ parse(struct config_reader *reader, size_t bytes)
 	if (root == NULL) {
 		snprintf(reader->error, BS_CONFIG_ERROR_BYTES, "%s:%d: not JSON: %s", reader->file,
 			json_error.line, json_error.text);
+		config_one_line(reader->error);
 		return -EINVAL;
 	}
 	if (json_is_object(root))
@@ -156,8 +157,7 @@ fail_reload(struct config_reader *reader)
 	return -EPERM;
 }
 
-static int
-compare(struct config_reader *reader, const struct config_key *keys, const char *now,
+static int compare(struct config_reader *reader, const struct config_key *keys, const char *now,
 	const char *next);
 
 static int

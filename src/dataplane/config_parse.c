@@ -128,6 +128,15 @@ append(char *text, size_t bytes, const char *format, ...)
 	va_end(args);
 }
 
+void
+config_one_line(char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+	}
+}
+
 int
 config_fail(struct config_reader *reader, const char *format, ...)
 {
@@ -154,10 +163,7 @@ config_fail(struct config_reader *reader, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(out + used, BS_CONFIG_ERROR_BYTES - used, format, args);
 	va_end(args);
-	for (char *p = out; *p != '\0'; p++) {
-		if (iscntrl((unsigned char)*p))
-			*p = '?';
-	}
+	config_one_line(out);
 	return -EINVAL;
 }
 

@@ -80,34 +80,30 @@ struct config_reader {
 
 extern const struct config_key config_keys[];
 
+/* What is quoted from a file must not break the line or steer a terminal. */
+void config_one_line(char *text);
+
 /* Writes "FILE:LINE: key.path: <format>" to reader->error; returns -EINVAL. */
-__attribute__((format(printf, 2, 3))) int
-config_fail(struct config_reader *reader, const char *format, ...);
+__attribute__((format(printf, 2, 3))) int config_fail(
+	struct config_reader *reader, const char *format, ...);
 
 /* The same for a value: "<value> is <what> (allowed: ...)". */
-int
-config_fail_value(struct config_reader *reader, const struct config_key *key, const json_t *value,
-	const char *what);
+int config_fail_value(struct config_reader *reader, const struct config_key *key,
+	const json_t *value, const char *what);
 
-void
-config_push(struct config_reader *reader, const char *key, unsigned index);
-void
-config_pop(struct config_reader *reader);
+void config_push(struct config_reader *reader, const char *key, unsigned index);
+void config_pop(struct config_reader *reader);
 
 /* Fills base from object by keys. 0 or -EINVAL with the error written. */
-int
-config_read_object(struct config_reader *reader, const struct config_key *keys,
+int config_read_object(struct config_reader *reader, const struct config_key *keys,
 	const json_t *object, void *base);
 
 /* The number of a word in value: 0, or -EINVAL with the error written. */
-int
-config_read_word(struct config_reader *reader, const struct config_key *key, const json_t *value,
-	int *number);
+int config_read_word(struct config_reader *reader, const struct config_key *key,
+	const json_t *value, int *number);
 
 /* What the table cannot say: names that must resolve, things that must differ. */
-int
-config_check(struct config_reader *reader);
+int config_check(struct config_reader *reader);
 
 /* Line of the value at path in a valid JSON text: of the deepest step that is there. From 1. */
-unsigned
-config_line(const char *text, const struct config_step *path, unsigned depth);
+unsigned config_line(const char *text, const struct config_step *path, unsigned depth);

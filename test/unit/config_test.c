@@ -156,6 +156,7 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 		{"{\n\"node\": x}", "f:2: not JSON: invalid token near 'x'"},
 		{"{\"node\":1,\n\"node\":2}",
 			"f:2: not JSON: duplicate object key near '\"node\"'"},
+		{"{\"a\\\n\"}", "f:2: not JSON: invalid escape near '\"a\\?'"},
 		{"[1]", "f:1: must be an object (allowed: {...})"},
 		{"{" BASE ",\n\"nod\":1}",
 			"f:2: nod: unknown key (allowed: node, eal, ports, paths, framing, "
