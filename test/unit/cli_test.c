@@ -107,7 +107,7 @@ start(char *const argv[], FILE *out, FILE *err, uid_t uid)
 
 /* Runs bufscope with up to six arguments, serving meanwhile; its exit status. */
 static int
-run_as(struct fixture *f, uid_t uid, bool listen_late, ...)
+run_as(struct fixture *f, uid_t uid, int listen_late, ...)
 {
 	char *argv[8] = {program};
 	FILE *out = tmpfile(), *err = tmpfile();
