@@ -329,6 +329,8 @@ print_counters(const struct program *program)
 		if (snapshot->tag[i] != 0)
 			printf("%s %llu\n", bs_tag_counter_key(i), (unsigned long long)snapshot->tag[i]);
 	}
+	printf("rx_packets %llu\ntx_packets %llu\n", (unsigned long long)snapshot->rx_packets,
+		(unsigned long long)snapshot->tx_packets);
 	printf("packets in %llu = out %llu + lost %llu\n", (unsigned long long)snapshot->rx_packets,
 		(unsigned long long)snapshot->tx_packets, (unsigned long long)lost);
 	fflush(stdout);

@@ -42,6 +42,18 @@ protocol_of(const struct flow *flow)
 	return flow->framer == NULL ? BS_PROTOCOL_OPAQUE : flow->framer->protocol;
 }
 
+/* Arrivals may be estimates and lie before what has departed since: a record ends after all it tells. */
+static uint64_t
+latest(const struct bs_rec_rpc *rec, uint64_t t)
+{
+	const uint64_t instants[] = {rec->t_request_last, rec->t_request_departure,
+		rec->t_response_last, rec->t_response_departure};
+
+	for (unsigned i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
+		t = instants[i] > t ? instants[i] : t;
+	return t;
+}
+
 static void
 fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct flow *flow,
 	const struct rpc *rpc, uint64_t t)
@@ -57,7 +69,7 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	rec->t_response_last = rpc->t_last[FROM_SERVICE];
 	rec->t_response_departure = rpc->t_departure[FROM_SERVICE];
 	rec->t_response_first_copy = rpc->t_first_copy;
-	rec->t_end = t;
+	rec->t_end = latest(rec, t);
 	if (rpc->first_of_flow)
 		rec->connect_ns = flow->connect_ns;
 	rec->request_bytes = rpc->bytes[TO_SERVICE];

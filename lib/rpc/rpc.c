@@ -447,6 +447,7 @@ rpc_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc
 {
 	stays_to_marks(tracker, rpc, d);
 	rpc->departed[d] = 0;
+	rpc->t_departure[d] = 0;
 	flow->depart_first[d] = flow->rpc_first;
 }
 
