@@ -488,9 +488,11 @@ bs_tracker_departed(struct bs_tracker *tracker, const struct bs_track_handle *ha
 
 		if (!rpc->ended[d] && rpc->end[d] == handle->seq_end && rpc->t_first[d] != 0)
 			rpc->t_departure[d] = t_ns; /* a turn, still open */
-		if (!rpc->ended[d] || seq_before(handle->seq_end, rpc->end[d]))
+		if (!rpc->departed[d]
+			&& (!rpc->ended[d] || seq_before(handle->seq_end, rpc->end[d])))
 			continue;
-		rpc->t_departure[d] = t_ns;
+		if (!rpc->departed[d])
+			rpc->t_departure[d] = t_ns;
 		rpc->departed[d] = 1;
 		if (flow->depart_first[d] == at)
 			flow->depart_first[d] = rpc->next;

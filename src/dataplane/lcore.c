@@ -6,6 +6,7 @@
 #include "lcore.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +20,9 @@
 uint64_t bs_mbuf_handle_flag;
 
 #define IDLE_SPINS 200u               /* empty turns before it sleeps */
-#define SLEEP_WITH_FDS_MS 10          /* packets wake it */
+#define SLEEP_WITH_FDS_NS 10000000l   /* packets wake it */
 #define SLEEP_BLIND_NS 500000l        /* nothing does */
+#define WAKE_NS 30000ull              /* from a packet in the ring to the end of ppoll, with a CPU free */
 #define HOUSEKEEPING_NS 1000000ull
 #define SCHEDULER_NS 1000000000ull
 
@@ -122,16 +124,18 @@ bs_lcore_now(struct bs_lcore *lcore)
 uint64_t
 bs_run_delay_ns(void)
 {
+	static __thread int fd = -1;
+	unsigned long long on_cpu, delay_ns = 0;
 	char text[96];
-	unsigned long long on_cpu, delay = 0;
-	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+	ssize_t n;
 
-	if (file == NULL)
-		return 0;
-	if (fgets(text, sizeof(text), file) == NULL || sscanf(text, "%llu %llu", &on_cpu, &delay) != 2)
-		delay = 0;
-	fclose(file);
-	return delay;
+	if (fd < 0)
+		fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	if (n <= 0)
+		return 0; /* a kernel without the account: all is "stalled" */
+	text[n] = '\0';
+	return sscanf(text, "%llu %llu", &on_cpu, &delay_ns) == 2 ? delay_ns : 0;
 }
 
 /* --- the turn ------------------------------------------------------------------- */
@@ -217,33 +221,56 @@ has_work(const struct bs_lcore *lcore)
 	return false;
 }
 
+/* A packet woke it: it came when the wait ended, less what the thread then waited for a CPU. */
+static void
+woken_by(struct bs_lcore *lcore, const struct pollfd *fds, uint64_t t_woken)
+{
+	for (unsigned i = 0; i < lcore->wait_fd_count; i++) {
+		struct bs_ingress *ingress = lcore->wait_ingress[i];
+
+		if ((fds[i].revents & POLLIN) && t_woken > ingress->t_short + WAKE_NS)
+			ingress->t_short = t_woken - WAKE_NS;
+	}
+}
+
+/* Sleeps until a packet, a ring at the doorbell, or the timeout. */
+static void
+sleep_a_while(struct bs_lcore *lcore)
+{
+	struct pollfd fds[BS_LCORE_WAIT_FDS + 1];
+	struct timespec timeout = {0, SLEEP_BLIND_NS};
+	uint64_t rung, t, delay_ns, run_delay_ns;
+	unsigned n = 0;
+
+	for (; n < lcore->wait_fd_count; n++)
+		fds[n] = (struct pollfd){.fd = lcore->wait_fds[n], .events = POLLIN};
+	fds[n] = (struct pollfd){.fd = lcore->doorbell, .events = POLLIN};
+	if (lcore->wait_fd_count >= lcore->ingress_count)
+		timeout.tv_nsec = SLEEP_WITH_FDS_NS;
+	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN)
+		&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
+		rung = 0; /* somebody else read it: no matter */
+	run_delay_ns = lcore->dataplane->run_delay_ns();
+	t = bs_clock_now_ns();
+	delay_ns = RTE_MIN(run_delay_ns - lcore->run_delay_ns, t - lcore->t_turn);
+	lcore->run_delay_ns = run_delay_ns;
+	logs_insert(lcore, lcore->t_turn, t - delay_ns, BS_DRAIN_SLEEP);
+	logs_insert(lcore, t - delay_ns, t, BS_DRAIN_PREEMPTED);
+	lcore->t_turn = t;
+	woken_by(lcore, fds, t - delay_ns);
+}
+
 static void
 idle(struct bs_lcore *lcore)
 {
-	struct pollfd fds[BS_CONFIG_PORTS * 2 + 1];
-	struct timespec timeout = {0, SLEEP_BLIND_NS};
-	unsigned n = 0;
-	uint64_t rung, t;
-
 	if (++lcore->idle_turns < IDLE_SPINS) {
 		rte_pause();
 		return;
 	}
 	/* first say so, then look again: whoever adds work rings if it saw this */
 	__atomic_store_n(&lcore->sleeping, 1, __ATOMIC_SEQ_CST);
-	if (!has_work(lcore)) {
-		fds[n++] = (struct pollfd){.fd = lcore->doorbell, .events = POLLIN};
-		for (unsigned i = 0; i < lcore->wait_fd_count; i++)
-			fds[n++] = (struct pollfd){.fd = lcore->wait_fds[i], .events = POLLIN};
-		if (lcore->wait_fd_count >= lcore->ingress_count)
-			timeout.tv_nsec = SLEEP_WITH_FDS_MS * 1000000l;
-		if (ppoll(fds, n, &timeout, NULL) > 0 && (fds[0].revents & POLLIN)
-			&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
-			rung = 0; /* somebody else read it: no matter */
-		t = bs_clock_now_ns();
-		logs_insert(lcore, lcore->t_turn, t, BS_DRAIN_SLEEP);
-		lcore->t_turn = t;
-	}
+	if (!has_work(lcore))
+		sleep_a_while(lcore);
 	__atomic_store_n(&lcore->sleeping, 0, __ATOMIC_SEQ_CST);
 }
 

@@ -25,6 +25,7 @@
 #define BS_BURST 32u
 #define BS_PORT_QUEUES 16u
 #define BS_RING_UNITS 32768u   /* of the record ring of an lcore */
+#define BS_LCORE_WAIT_FDS 64u
 #define BS_DEPARTURES 4096u
 
 struct bs_dataplane;
@@ -148,7 +149,8 @@ struct bs_lcore {
 	uint64_t run_delay_ns; /* waited for a CPU, by that account */
 	uint64_t away_ns[BS_DRAIN_STATE_COUNT]; /* so far; only states of not being there */
 	unsigned idle_turns;
-	int wait_fds[BS_CONFIG_PORTS * 2];
+	int wait_fds[BS_LCORE_WAIT_FDS];      /* readable when a packet is there */
+	struct bs_ingress *wait_ingress[BS_LCORE_WAIT_FDS]; /* where */
 	unsigned wait_fd_count;
 	int doorbell; /* eventfd: wakes it from sleep; written by others */
 

@@ -46,6 +46,20 @@ name_port_buffers(struct bs_dataplane *dataplane, struct bs_port *port)
 	port->tx_buffer = buffer_add(dataplane, name, 0, 0, "not observable");
 }
 
+/* The descriptors of a port wake the lcore that polls its first queue. */
+static void
+give_wait_fds(struct bs_lcore *lcore, struct bs_ingress *ingress)
+{
+	const struct bs_port *port = ingress->port;
+
+	if (ingress->rx_queue != 0)
+		return;
+	for (unsigned i = 0; i < port->wait_fd_count && lcore->wait_fd_count < BS_LCORE_WAIT_FDS; i++) {
+		lcore->wait_ingress[lcore->wait_fd_count] = ingress;
+		lcore->wait_fds[lcore->wait_fd_count++] = port->wait_fds[i];
+	}
+}
+
 /* Spreads the rx queues of all ports over the lcores. */
 static void
 give_rx_queues(struct bs_dataplane *dataplane)
@@ -64,8 +78,7 @@ give_rx_queues(struct bs_dataplane *dataplane)
 			ingress->buffer = port->rx_buffer;
 			ingress->served = (uint8_t)lcore->ingress_count;
 			ingress->t_short = dataplane->t_start;
-			for (unsigned i = 0; q == 0 && i < port->wait_fd_count; i++)
-				lcore->wait_fds[lcore->wait_fd_count++] = port->wait_fds[i];
+			give_wait_fds(lcore, ingress);
 		}
 	}
 }
