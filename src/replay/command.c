@@ -151,6 +151,7 @@ static int
 target_open(struct target *target, const char *path)
 {
 	struct stat status;
+	mode_t mask;
 	int fd;
 
 	memset(target, 0, sizeof(*target));
@@ -178,7 +179,9 @@ target_open(struct target *target, const char *path)
 		unlink(target->temporary);
 		return error;
 	}
-	return fchmod(fd, 0644) == 0 ? 0 : -errno;
+	mask = umask(0);
+	umask(mask);
+	return fchmod(fd, 0666 & ~mask) == 0 ? 0 : -errno;
 }
 
 /* Puts the file in place if all went well until now, else removes it. 0 or -errno. */

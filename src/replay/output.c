@@ -43,7 +43,7 @@ write_json(struct writer *w, json_t *json)
 	json_decref(json);
 }
 
-/* The groups that a list shows; free() it. NULL with errno ENOMEM. */
+/* The groups that a list shows; its array is to be freed. */
 struct selection {
 	const struct group **groups;
 	size_t count;
@@ -441,7 +441,7 @@ output_write(FILE *out, const struct replay *replay, const struct output_options
 		write_lines(&w);
 		break;
 	}
-	if (fflush(out) != 0 || ferror(out))
-		return -EIO;
-	return w.error;
+	if (fflush(out) != 0)
+		return -errno;
+	return ferror(out) ? -EIO : w.error;
 }

@@ -13,5 +13,5 @@ struct output_options {
 	struct bs_report_text text;
 };
 
-/* 0, or -errno: EIO when out failed, ENOMEM. */
+/* 0, or -errno: why out failed, or ENOMEM. */
 int output_write(FILE *out, const struct replay *replay, const struct output_options *options);

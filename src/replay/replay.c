@@ -132,6 +132,21 @@ find_framer(const struct replay *replay, const char *name, size_t length)
 }
 
 static int
+no_protocol(const struct replay *replay, const char *name, size_t length,
+	char error[REPLAY_ERROR_BYTES])
+{
+	size_t used;
+
+	fail(error, 0, "no protocol \"%.*s\"; there are:", (int)length, name);
+	for (unsigned i = 0; i < replay->framers.count; i++) {
+		used = strlen(error);
+		snprintf(error + used, REPLAY_ERROR_BYTES - used, " %s",
+			replay->framers.list[i].name);
+	}
+	return -EINVAL;
+}
+
+static int
 init_framers(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 {
 	const struct bs_config *config = replay->settings->config;
@@ -168,8 +183,8 @@ init_services(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 			given->framer =
 				find_framer(replay, service->protocol, strlen(service->protocol));
 			if (given->framer == NULL)
-				return fail(error, -EINVAL, "service \"%s\": no protocol \"%s\"",
-					service->name, service->protocol);
+				return no_protocol(replay, service->protocol,
+					strlen(service->protocol), error);
 		}
 		snprintf(name.name, sizeof(name.name), "%s", service->name);
 		announce(replay, &name);
@@ -220,8 +235,8 @@ init_tracker(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 			find_framer(replay, settings->ports[i].protocol, settings->ports[i].length);
 
 		if (framer == NULL)
-			return fail(error, -EINVAL, "--port: no protocol \"%.*s\"",
-				(int)settings->ports[i].length, settings->ports[i].protocol);
+			return no_protocol(replay, settings->ports[i].protocol,
+				settings->ports[i].length, error);
 		tracker.ports[i].port = settings->ports[i].port;
 		tracker.ports[i].framer = framer;
 	}
