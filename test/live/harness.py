@@ -482,9 +482,15 @@ class Dataplane:
         expect(found, f"no counter {name}")
         return sum(found)
 
-    def answered(self, service):
-        """RPCs of a service that were answered, by bufscoped's count."""
-        return sum(one["answered"] for one in self.pages("services") if one["service"] == service)
+    def answered(self, service, count):
+        """Waits until bufscoped has counted so many answered RPCs of a service: it counts an RPC
+        when its last byte is acknowledged. Failure if they become more, or stay fewer."""
+        def counted():
+            return sum(one["answered"] for one in self.pages("services")
+                       if one["service"] == service)
+        with contextlib.suppress(Failure):
+            wait_for("RPCs", lambda: counted() >= count, 3)
+        expect(counted() == count, f"{counted()} RPCs of {service} answered, not {count}")
 
     def anomalies(self):
         return self.pages("anomalies")

@@ -75,15 +75,14 @@ def packets_in_are_packets_out_and_reasons(lab):
     wait_for("the counters to balance", balanced)
     expect(dataplane.counter("app_queue_full") > 0, "nothing was dropped: nothing is shown")
     output = dataplane.stop()
-
-    def printed(name):
-        found = re.findall(rf"\b{name}\b\D*(\d+)", output)
-        return int(found[-1]) if found else 0
-
-    expect(printed("rx_packets") > 0, f"SIGTERM printed no counters: {output[-500:]}")
-    lost = sum(printed(name) for name in LOST)
-    expect(printed("rx_packets") == printed("tx_packets") + lost,
-           f"{printed('rx_packets')} in, {printed('tx_packets')} out, {lost} lost by reason")
+    last = re.search(r"^packets in (\d+) = out (\d+) \+ lost (\d+)$", output, flags=re.M)
+    expect(last, f"SIGTERM printed no balance: {output[-500:]}")
+    ins, outs, lost = map(int, last.groups())
+    reasons = {name: int(count) for name, count in
+               re.findall(rf"^({'|'.join(LOST)}) (\d+)$", output, flags=re.M)}
+    expect(ins > 0 and ins == outs + lost, f"{ins} in, {outs} out, {lost} lost")
+    expect(lost == sum(reasons.values()), f"{lost} lost, by reason: {reasons}")
+    expect(reasons.get("app_queue_full", 0) > 0, f"by reason: {reasons}")
 
 
 def telemetry_is_readable(lab):
