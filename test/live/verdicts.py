@@ -52,6 +52,16 @@ def causes(rpc):
         (one["buffer"], one["cause"]) for one in root.get("alternatives") or []}
 
 
+def origins(rpc):
+    """The same with the origin that the steps of `via` lead to in place of the symptom."""
+    root = rpc.get("root_cause")
+    if not root or not root.get("via"):
+        return causes(rpc)
+    last = root["via"][-1]
+    return {(last["buffer"], last["cause"])} | {
+        (one["buffer"], one["cause"]) for one in root.get("alternatives") or []}
+
+
 def term_ns(rpc, wanted):
     """Time of an RPC's latency in any of these (buffer, cause)."""
     return sum(t["ns"] for t in rpc["terms"] if (t["buffer"], t["cause"]) in wanted)
@@ -80,9 +90,10 @@ class Verdict:
                     f"{len(pairs)} requests were hit, but {seen} of them called anomalous")
 
     def blame(self, rpcs, accepted, what, fraction=0.95):
-        """Nearly all of these are blamed on exactly one of the accepted sets of causes."""
+        """Nearly all are blamed on exactly one of the accepted sets of causes, or led back to it."""
         accepted = [frozenset(one) for one in accepted]
-        other = [rpc for rpc in rpcs if frozenset(causes(rpc)) not in accepted]
+        other = [rpc for rpc in rpcs if frozenset(causes(rpc)) not in accepted
+                 and frozenset(origins(rpc)) not in accepted]
         if other:
             text = "; ".join(sorted({describe(rpc) for rpc in other})[:3])
             self.demand(len(other) <= (1 - fraction) * len(rpcs),
