@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "bs_framer.h"
+#include "bs_histo.h"
 #include "bs_packet.h"
 #include "bs_record.h"
 #include "bs_shim.h"
@@ -184,6 +185,14 @@ const uint64_t *bs_tracker_counters(const struct bs_tracker *tracker);
 /* services is [BS_MAX_SERVICES]. A service's counters (t 0); any thread, racily. */
 void bs_tracker_service_counters(
 	const struct bs_tracker *tracker, unsigned service, struct bs_rec_service *out);
+
+/*
+ * Durations of a service's answered RPCs since create: latency, and request departure
+ * to first byte of the response. Any thread, racily: a copy may be one RPC off.
+ */
+enum bs_tracker_histo { BS_TRACKER_LATENCY, BS_TRACKER_SERVICE, BS_TRACKER_HISTO_COUNT };
+const struct bs_histo *bs_tracker_histo(
+	const struct bs_tracker *tracker, unsigned service, enum bs_tracker_histo which);
 
 /* Is a service silent? RPCs open at it, and when it last gave a byte. Any thread, racily. */
 struct bs_tracker_silence {

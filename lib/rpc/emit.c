@@ -207,10 +207,17 @@ count_outcome(struct bs_tracker *tracker, const struct bs_rec_rpc *rec)
 		[BS_OUTCOME_CUT] = &counters->cut,
 		[BS_OUTCOME_RESET] = &counters->reset_,
 	};
-	uint64_t *counter = by_outcome[rec->outcome];
+	struct bs_histo *histos = tracker->services[rec->service].histos;
+	uint64_t *counter = by_outcome[rec->outcome], latency_ns;
 
 	if (counter != NULL)
 		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	if (bs_rpc_latency_ns(rec, &latency_ns)) {
+		bs_histo_add(&histos[BS_TRACKER_LATENCY], latency_ns);
+		if (rec->t_response_first >= rec->t_request_departure)
+			bs_histo_add(&histos[BS_TRACKER_SERVICE],
+				rec->t_response_first - rec->t_request_departure);
+	}
 	counters->request_bytes += rec->request_bytes;
 	counters->response_bytes += rec->response_bytes;
 }

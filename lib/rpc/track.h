@@ -153,6 +153,7 @@ struct rpc {
 
 struct service_state {
 	struct bs_rec_service counters;
+	struct bs_histo histos[BS_TRACKER_HISTO_COUNT];
 	uint64_t threshold_ns;
 	uint64_t t_pending_since, t_last_move;
 	uint32_t pending;

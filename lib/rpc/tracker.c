@@ -205,6 +205,13 @@ bs_tracker_service_counters(
 	out->in_progress = __atomic_load_n(&tracker->services[service].pending, __ATOMIC_RELAXED);
 }
 
+const struct bs_histo *
+bs_tracker_histo(
+	const struct bs_tracker *tracker, unsigned service, enum bs_tracker_histo which)
+{
+	return &tracker->services[service].histos[which];
+}
+
 void
 bs_tracker_silence(
 	const struct bs_tracker *tracker, unsigned service, struct bs_tracker_silence *out)

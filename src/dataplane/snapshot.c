@@ -111,6 +111,23 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 }
 
 static void
+quantiles(const struct bs_dataplane *dataplane, unsigned service, enum bs_tracker_histo which,
+	struct bs_snapshot_quantiles *out)
+{
+	struct bs_histo sum;
+
+	memset(&sum, 0, sizeof(sum));
+	for (unsigned i = 0; i < dataplane->lcore_count; i++)
+		bs_histo_merge(&sum, bs_tracker_histo(dataplane->lcores[i]->tracker, service, which));
+	out->count = sum.count;
+	out->min = sum.min;
+	out->p50 = bs_histo_quantile(&sum, 0.5);
+	out->p90 = bs_histo_quantile(&sum, 0.9);
+	out->p99 = bs_histo_quantile(&sum, 0.99);
+	out->max = sum.max;
+}
+
+static void
 add_services(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 {
 	snapshot->service_count = dataplane->config.service_count;
@@ -134,6 +151,9 @@ add_services(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 			sum->response_bytes += one.response_bytes;
 		}
 		sum->service = (uint16_t)s;
+		snapshot->latencies[s].slo_ns = dataplane->config.services[s].slo_ns;
+		quantiles(dataplane, s, BS_TRACKER_LATENCY, &snapshot->latencies[s].latency);
+		quantiles(dataplane, s, BS_TRACKER_SERVICE, &snapshot->latencies[s].service);
 	}
 }
 

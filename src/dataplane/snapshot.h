@@ -70,6 +70,17 @@ struct bs_snapshot_buffer {
 	uint64_t wait_ns_sum, wait_ns_max;
 };
 
+/* Quantiles of a duration, ns; count 0: nothing was measured. */
+struct bs_snapshot_quantiles {
+	uint64_t count;
+	uint64_t min, p50, p90, p99, max;
+};
+
+struct bs_snapshot_service {
+	uint64_t slo_ns; /* 0 = none */
+	struct bs_snapshot_quantiles latency, service;
+};
+
 struct bs_snapshot_lcore {
 	unsigned lcore, cpu;
 	int numa;
@@ -92,6 +103,7 @@ struct bs_snapshot {
 	struct bs_snapshot_lcore lcores[BS_CONFIG_LCORES];
 	/* By service number, summed over lcores; at BS_MAX_SERVICES: other. */
 	struct bs_rec_service services[BS_MAX_SERVICES + 1];
+	struct bs_snapshot_service latencies[BS_MAX_SERVICES + 1]; /* likewise */
 	uint64_t parse[BS_PARSE_COUNT];     /* what the received packets were */
 	uint64_t reasons[BS_REASON_COUNT];  /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];

@@ -213,11 +213,20 @@ answer_chain(const struct bs_status_source *source, const struct bs_snapshot *sn
 	return ret;
 }
 
-static json_t *
-service_json(
-	const struct bs_status_source *source, const struct bs_rec_service *counts, unsigned index)
+static struct bs_report_quantiles
+quantiles(const struct bs_snapshot_quantiles *from)
 {
+	return (struct bs_report_quantiles){
+		from->count, from->min, from->p50, from->p90, from->p99, from->max};
+}
+
+static json_t *
+service_json(const struct bs_status_source *source, const struct bs_snapshot *snapshot, unsigned index)
+{
+	const struct bs_rec_service *counts = &snapshot->services[index];
+	const struct bs_snapshot_service *latencies = &snapshot->latencies[index];
 	const struct bs_config *config = source->config;
+	json_t *object;
 	struct bs_report_service service = {
 		.service = bs_names_service(source->names, index),
 		.rpcs = counts->rpcs,
@@ -226,11 +235,20 @@ service_json(
 		.oneway = counts->oneway,
 		.orphan_responses = counts->orphan_responses,
 		.in_progress = counts->in_progress,
+		.pushed = counts->pushed,
+		.reset = counts->reset_,
+		.cut = counts->cut,
+		.latency_ns = quantiles(&latencies->latency),
+		.service_ns = quantiles(&latencies->service),
 	};
 
 	if (index < config->service_count && strcmp(config->services[index].protocol, "auto") != 0)
 		service.protocol = config->services[index].protocol;
-	return bs_report_service_json(&service);
+	object = bs_report_service_json(&service);
+	if (object != NULL)
+		json_object_set_new(object, "slo_ns",
+			latencies->slo_ns != 0 ? number(latencies->slo_ns) : json_null());
+	return object;
 }
 
 static int
@@ -240,9 +258,9 @@ answer_services(const struct bs_status_source *source, const struct bs_snapshot 
 	json_t *services = json_array();
 
 	for (unsigned i = 0; i < snapshot->service_count && i < BS_MAX_SERVICES; i++)
-		append(&services, service_json(source, &snapshot->services[i], i));
+		append(&services, service_json(source, snapshot, i));
 	append(&services,
-		service_json(source, &snapshot->services[BS_MAX_SERVICES], BS_MAX_SERVICES));
+		service_json(source, snapshot, BS_MAX_SERVICES));
 	return give_list("services", services, params, result, error);
 }
 
