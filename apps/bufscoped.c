@@ -29,6 +29,7 @@
 #include "tsc_clock.h"
 
 #define ANALYZER_USER "nobody"
+#define WATCH_MS 1000
 
 struct program {
 	struct bs_config config;
@@ -42,6 +43,7 @@ struct program {
 	char *const *eal_args;
 	unsigned eal_arg_count;
 	int signals;
+	bool cut_told;
 };
 
 static const char help[] =
@@ -283,6 +285,21 @@ take_signal(struct program *program)
 	return true;
 }
 
+/* Says once what is wrong with the ports' packets and how to mend it. */
+static void
+watch_ports(struct program *program)
+{
+	uint64_t cut = 0;
+
+	for (unsigned i = 0; i < program->dataplane->lcore_count; i++)
+		cut += program->dataplane->lcores[i]->counters.parse[BS_PARSE_CUT];
+	if (cut == 0 || program->cut_told)
+		return;
+	program->cut_told = true;
+	complain("a port delivers frames shorter than the packets in them (cut_by_port): raise its buffer "
+		 "size, or switch off GRO, GSO and TSO where they come from (ethtool -K)");
+}
+
 static void
 run(struct program *program)
 {
@@ -295,8 +312,11 @@ run(struct program *program)
 	for (;;) {
 		int timeout_ms = bs_probe_step(program->probe, bs_clock_now_ns());
 
+		if (timeout_ms < 0 || timeout_ms > WATCH_MS)
+			timeout_ms = WATCH_MS;
 		if (poll(fds, 3, timeout_ms) < 0 && errno != EINTR)
 			return;
+		watch_ports(program);
 		if ((fds[0].revents & POLLIN) && !take_signal(program))
 			return;
 		if (fds[1].revents & POLLIN)

@@ -14,7 +14,9 @@
 #include "collector.h"
 #include "dataplane.h"
 
-#define LOOK_IDLE_MS 2  /* how often silences are looked for */
+/* How often a service is looked at: with nothing open at it, with RPCs open, while silent. */
+#define LOOK_IDLE_MS 10
+#define LOOK_OPEN_MS 2
 #define LOOK_SILENT_MS 1
 #define TELL_NS 20000000ull /* a long silence is told piece by piece */
 
@@ -150,9 +152,11 @@ pid_of(const char *file)
 	return pid > 0 && pid < 1 << 22 && (*end == '\0' || isspace((unsigned char)*end)) ? (int)pid : 0;
 }
 
-/* Are RPCs open at it and no byte has come for so long, on all lcores? */
-static bool
-is_silent(const struct bs_probe *probe, unsigned service, uint64_t t)
+enum attention { IDLE, OPEN, SILENT };
+
+/* Are RPCs open at it, on any lcore, and has no byte come for so long, on all? */
+static enum attention
+attention_for(const struct bs_probe *probe, unsigned service, uint64_t t)
 {
 	const struct bs_dataplane *dataplane = probe->dataplane;
 	uint64_t since = 0;
@@ -166,7 +170,9 @@ is_silent(const struct bs_probe *probe, unsigned service, uint64_t t)
 		if (silence.t_since > since)
 			since = silence.t_since;
 	}
-	return pending > 0 && since != 0 && t > since + dataplane->config.detect_ns[BS_CAUSE_HANG];
+	if (pending == 0)
+		return IDLE;
+	return t > since + dataplane->config.detect_ns[BS_CAUSE_HANG] ? SILENT : OPEN;
 }
 
 static void
@@ -190,23 +196,23 @@ tell(const struct bs_probe *probe, struct probed *probed)
 	probed->first = probed->last;
 }
 
-/* Returns true while the service is silent. */
-static bool
+static enum attention
 look(struct bs_probe *probe, struct probed *probed, uint64_t t)
 {
+	enum attention attention = attention_for(probe, probed->service, t);
 	struct bs_probe_sample sample;
 
-	if (!is_silent(probe, probed->service, t)) {
+	if (attention != SILENT) {
 		if (probed->t_first != 0)
 			tell(probe, probed);
 		probed->t_first = 0;
-		return false;
+		return attention;
 	}
 	if (probed->pid == 0 || bs_probe_sample(probed->pid, &sample) != 0) {
 		/* a new process, or none yet */
 		probed->pid = pid_of(probe->dataplane->config.services[probed->service].pid_file);
 		if (probed->pid == 0 || bs_probe_sample(probed->pid, &sample) != 0)
-			return true;
+			return SILENT;
 		probed->t_first = 0;
 	}
 	if (probed->t_first == 0) {
@@ -217,15 +223,20 @@ look(struct bs_probe *probe, struct probed *probed, uint64_t t)
 	probed->last = sample;
 	if (t - probed->t_first >= TELL_NS)
 		tell(probe, probed);
-	return true;
+	return SILENT;
 }
 
 int
 bs_probe_step(struct bs_probe *probe, uint64_t t_ns)
 {
-	bool silent = false;
+	static const int again_ms[] = {
+		[IDLE] = LOOK_IDLE_MS, [OPEN] = LOOK_OPEN_MS, [SILENT] = LOOK_SILENT_MS};
+	enum attention most = IDLE;
 
-	for (unsigned i = 0; i < probe->count; i++)
-		silent |= look(probe, &probe->list[i], t_ns);
-	return probe->count == 0 ? -1 : silent ? LOOK_SILENT_MS : LOOK_IDLE_MS;
+	for (unsigned i = 0; i < probe->count; i++) {
+		enum attention attention = look(probe, &probe->list[i], t_ns);
+
+		most = attention > most ? attention : most;
+	}
+	return probe->count == 0 ? -1 : again_ms[most];
 }
