@@ -43,22 +43,20 @@ def match(requests, rpcs, slack_ns):
     return pairs
 
 
+def first_of_connections(pairs):
+    """Of each connection the RPC of its first request, where there is one."""
+    first = {}
+    for request, rpc in sorted(pairs, key=lambda pair: pair[0]["t_send"]):
+        first.setdefault(request["client"], rpc)
+    return [rpc for rpc in first.values() if rpc]
+
+
 def causes(rpc):
     """All that the verdict leaves possible: {(buffer, cause)}; empty without a verdict."""
     root = rpc.get("root_cause")
     if not root:
         return set()
     return {(root["buffer"], root["cause"])} | {
-        (one["buffer"], one["cause"]) for one in root.get("alternatives") or []}
-
-
-def origins(rpc):
-    """The same with the origin that the steps of `via` lead to in place of the symptom."""
-    root = rpc.get("root_cause")
-    if not root or not root.get("via"):
-        return causes(rpc)
-    last = root["via"][-1]
-    return {(last["buffer"], last["cause"])} | {
         (one["buffer"], one["cause"]) for one in root.get("alternatives") or []}
 
 
@@ -90,10 +88,9 @@ class Verdict:
                     f"{len(pairs)} requests were hit, but {seen} of them called anomalous")
 
     def blame(self, rpcs, accepted, what, fraction=0.95):
-        """Nearly all are blamed on exactly one of the accepted sets of causes, or led back to it."""
+        """Nearly all of these are blamed on exactly one of the accepted sets of causes."""
         accepted = [frozenset(one) for one in accepted]
-        other = [rpc for rpc in rpcs if frozenset(causes(rpc)) not in accepted
-                 and frozenset(origins(rpc)) not in accepted]
+        other = [rpc for rpc in rpcs if frozenset(causes(rpc)) not in accepted]
         if other:
             text = "; ".join(sorted({describe(rpc) for rpc in other})[:3])
             self.demand(len(other) <= (1 - fraction) * len(rpcs),
@@ -101,8 +98,18 @@ class Verdict:
 
     def never(self, rpcs, cause):
         """None of these may be due to it."""
-        guilty = [rpc for rpc in rpcs if any(one[1] == cause for one in causes(rpc))]
-        self.demand(not guilty, f"{len(guilty)} RPCs may be due to {cause}, which did not happen")
+        guilty = [rpc for rpc in rpcs if cause in causes(rpc)]
+        self.demand(not guilty, f"{len(guilty)} RPCs may be due to {cause[1]} of {cause[0]}, "
+                    "which did not happen")
+
+    def origin(self, rpcs, incidents, origins, what, fraction=0.95):
+        """Nearly all of these belong to an incident with one of these origins."""
+        known = {one["id"]: (one["origin"]["buffer"], one["origin"]["cause"]) for one in incidents}
+        other = [known.get(rpc["incident"], ("no", "incident")) for rpc in rpcs
+                 if known.get(rpc["incident"]) not in origins]
+        self.demand(len(other) <= (1 - fraction) * len(rpcs),
+                    f"{len(other)} of {len(rpcs)} {what} belong to another incident: "
+                    f"{sorted(set(other))}")
 
     def time(self, rpc, wanted, truth_ns, tolerance_ns, what):
         """The time blamed is the true time."""

@@ -60,8 +60,30 @@ class Judge(unittest.TestCase):
         self.assertTrue(self.verdict.right)
 
     def test_a_hang_among_the_alternatives_is_noticed(self):
-        self.verdict.never([rpc("a", 0, 9, COMPUTE, HANG)], "hang")
+        self.verdict.never([rpc("a", 0, 9, COMPUTE, HANG)], HANG)
         self.assertFalse(self.verdict.right)
+
+    def test_a_hang_elsewhere_is_another_matter(self):
+        self.verdict.never([rpc("a", 0, 9, ("wire.rx", "hang"))], HANG)
+        self.assertTrue(self.verdict.right)
+
+    def test_the_incident_of_another_origin_is_wrong(self):
+        incident = {"id": "7", "origin": {"buffer": "service", "cause": "compute"}}
+        behind = dict(rpc("a", 0, 9, ("service", "contention")), incident="7")
+        self.verdict.origin([behind], [incident], [COMPUTE], "RPCs")
+        self.assertTrue(self.verdict.right)
+        self.verdict.origin([behind], [incident], [HANG], "RPCs")
+        self.assertFalse(self.verdict.right)
+
+    def test_no_incident_is_wrong(self):
+        lonely = dict(rpc("a", 0, 9, HANG), incident=None)
+        self.verdict.origin([lonely], [], [HANG], "RPCs")
+        self.assertFalse(self.verdict.right)
+
+    def test_first_of_each_connection(self):
+        pairs = [(request("a", 12, 20), {"id": 1}), (request("a", 10, 20), {"id": 2}),
+                 (request("b", 10, 20), None)]
+        self.assertEqual(verdicts.first_of_connections(pairs), [{"id": 2}])
 
     def test_time_outside_the_tolerance_is_wrong(self):
         self.verdict.time(rpc("a", 0, 200, HANG), {HANG}, 180 * MS, 20 * MS, "x")
