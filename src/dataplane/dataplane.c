@@ -264,9 +264,7 @@ bs_dataplane_fault(struct bs_dataplane *dataplane, const char *kind, const char 
 		return -ENOENT;
 	if (bs_duration_parse(value, &ns) != 0 || ns == 0 || ns > BS_NS_PER_S)
 		return -EINVAL;
-	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
-		__atomic_store_n(&dataplane->lcores[i]->fault_stall_ns, ns, __ATOMIC_RELAXED);
-		bs_lcore_ring(dataplane->lcores[i]);
-	}
+	__atomic_store_n(&dataplane->lcores[0]->fault_stall_ns, ns, __ATOMIC_RELAXED);
+	bs_lcore_ring(dataplane->lcores[0]);
 	return 0;
 }

@@ -74,7 +74,8 @@ void bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snaps
 
 /*
  * A debug fault, refused with -EPERM unless the config allows them. kind "stall": the
- * lcores stay away for that long ("20ms"). 0, -EINVAL (value), -ENOENT (kind).
+ * first pipeline lcore stays away for that long ("20ms", at most 1s). 0, -EINVAL
+ * (value), -ENOENT (kind).
  */
 int bs_dataplane_fault(struct bs_dataplane *dataplane, const char *kind, const char *value);
 

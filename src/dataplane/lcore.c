@@ -73,15 +73,15 @@ logs_insert(struct bs_lcore *lcore, uint64_t t_before, uint64_t t, enum bs_drain
 		bs_drain_insert(lcore->egress[i].log, t, state);
 }
 
-/* Held by something, or without a CPU? Asks the scheduler, which counts time on the run queue. */
-static enum bs_drain_state
-why_away(struct bs_lcore *lcore, uint64_t gap_ns)
+/* How long of a gap it was without a CPU: asks the scheduler, which counts time on the run queue. */
+static uint64_t
+waited_for_cpu(struct bs_lcore *lcore, uint64_t gap_ns)
 {
 	uint64_t delay_ns = lcore->dataplane->run_delay_ns();
 	uint64_t waited_ns = delay_ns - lcore->run_delay_ns;
 
 	lcore->run_delay_ns = delay_ns;
-	return waited_ns >= gap_ns / 2 ? BS_DRAIN_PREEMPTED : BS_DRAIN_STALLED;
+	return RTE_MIN(waited_ns, gap_ns);
 }
 
 /* The buffers that this lcore drains, and did not. */
@@ -109,15 +109,19 @@ uint64_t
 bs_lcore_now(struct bs_lcore *lcore)
 {
 	const uint64_t t_before = lcore->t_turn, t = bs_clock_now_ns();
-	enum bs_drain_state state;
+	uint64_t waited_ns;
 
 	lcore->t_turn = t;
 	if (likely(t - t_before < BS_STALL_NS))
 		return t;
-	state = why_away(lcore, t - t_before);
-	logs_insert(lcore, t_before, t, state);
+	/* in which order is not known; the parts are */
+	waited_ns = waited_for_cpu(lcore, t - t_before);
+	logs_insert(lcore, t_before, t - waited_ns, BS_DRAIN_STALLED);
+	logs_insert(lcore, t - waited_ns, t, BS_DRAIN_PREEMPTED);
 	if (t - t_before >= lcore->dataplane->config.detect_ns[BS_CAUSE_HANG])
-		hang_episodes(lcore, state, t_before, t);
+		hang_episodes(lcore,
+			waited_ns >= (t - t_before) / 2 ? BS_DRAIN_PREEMPTED : BS_DRAIN_STALLED,
+			t_before, t);
 	return t;
 }
 
@@ -239,7 +243,7 @@ sleep_a_while(struct bs_lcore *lcore)
 {
 	struct pollfd fds[BS_LCORE_WAIT_FDS + 1];
 	struct timespec timeout = {0, SLEEP_BLIND_NS};
-	uint64_t rung, t, delay_ns, run_delay_ns;
+	uint64_t rung, t, delay_ns;
 	unsigned n = 0;
 
 	for (; n < lcore->wait_fd_count; n++)
@@ -250,10 +254,8 @@ sleep_a_while(struct bs_lcore *lcore)
 	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN)
 		&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
 		rung = 0; /* somebody else read it: no matter */
-	run_delay_ns = lcore->dataplane->run_delay_ns();
 	t = bs_clock_now_ns();
-	delay_ns = RTE_MIN(run_delay_ns - lcore->run_delay_ns, t - lcore->t_turn);
-	lcore->run_delay_ns = run_delay_ns;
+	delay_ns = waited_for_cpu(lcore, t - lcore->t_turn);
 	logs_insert(lcore, lcore->t_turn, t - delay_ns, BS_DRAIN_SLEEP);
 	logs_insert(lcore, t - delay_ns, t, BS_DRAIN_PREEMPTED);
 	lcore->t_turn = t;
