@@ -144,16 +144,21 @@ bs_run_delay_ns(void)
 
 /* --- the turn ------------------------------------------------------------------- */
 
+/*
+ * A held lcore, as by a slow system call: blocked, so that the scheduler, which
+ * would take a spinning one off a busy CPU, has no part in it.
+ */
 static void
 stay_away(struct bs_lcore *lcore)
 {
+	const struct timespec step = {0, 100000};
 	uint64_t stall_ns = __atomic_exchange_n(&lcore->fault_stall_ns, 0, __ATOMIC_RELAXED);
 	uint64_t t_end = lcore->t_turn + stall_ns;
 
 	if (stall_ns == 0)
 		return;
 	while (bs_clock_now_ns() < t_end)
-		rte_pause();
+		nanosleep(&step, NULL);
 }
 
 static void

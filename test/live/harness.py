@@ -176,6 +176,7 @@ class Lab:
         self.undo = contextlib.ExitStack()
         self.processes = []
         self.ports = 0
+        self.ends = []
 
     def close(self):
         self.undo.close()
@@ -225,10 +226,17 @@ class Lab:
             if not offloads:
                 run(*within, "ethtool", "-K", device, "tx", "off", "tso", "off", "gso", "off",
                     "gro", "off")
+            if host:
+                self.ends.append((host, device))
             for address in addresses:
                 run("ip", *inside, "addr", "add", address, "dev", device,
                     *(("nodad",) if ":" in address else ()))
             run("ip", *inside, "link", "set", device, "up")
+
+    def segments_only(self):
+        """No frames larger than a segment: they do not fit the ring of af_packet, which cuts them."""
+        for host, device in self.ends:
+            run("ip", "netns", "exec", host, "ethtool", "-K", device, "tso", "off", "gso", "off")
 
     def standard(self, offloads=True):
         """client -- bs-wire [bufscoped] bs-local -- server."""
@@ -431,6 +439,8 @@ class Dataplane:
         drivers = [os.environ["BUFSCOPE_DRIVER"]] if "BUFSCOPE_DRIVER" in os.environ else DRIVERS
         for driver in drivers:
             self.driver = driver
+            if driver == "af_packet":
+                self.lab.segments_only()
             path = self.write(self.config())
             self.process = self.lab.start(f"bufscoped-{self.prefix}", [binary, "-c", path])
             try:

@@ -15,6 +15,8 @@ import socket
 import sys
 import time
 
+LUA = b"local x = 0 for i = 1, tonumber(ARGV[1]) do x = (x + i * i) % 7 end return x"
+
 Request = collections.namedtuple("Request", "command key size intended sent")
 
 
@@ -43,6 +45,8 @@ class Connection:
     def send(self, request):
         if request.command == "GET":
             self.out += encode(b"GET", request.key)
+        elif request.command == "EVAL":
+            self.out += encode(b"EVAL", LUA, b"0", b"%d" % request.size)
         else:
             self.out += encode(b"SET", request.key, value_of(request.key, request.size))
         self.waiting.append(request)
@@ -81,6 +85,8 @@ class Connection:
             request = self.waiting.popleft()
             if request.command == "GET":
                 yield request, body == value_of(request.key, request.size)
+            elif request.command == "EVAL":
+                yield request, line[:1] == b":"
             else:
                 yield request, line == b"+OK"
 
@@ -97,6 +103,9 @@ def arguments():
     parser.add_argument("--sets", type=int, default=10, help="one request in so many is a SET; 0: none, the keys are there")
     parser.add_argument("--patience", type=float, default=20,
                         help="seconds to wait for answers after the last request")
+    parser.add_argument("--slow-at", type=int, help="after so many requests, halfway to the next, "
+                        "a Lua loop on a connection of its own")
+    parser.add_argument("--slow-turns", type=int, default=0, help="turns of that loop")
     parser.add_argument("--burst", type=int, default=1, help="requests sent at once")
     parser.add_argument("--warm", type=int, default=0, help="says 'warm' after so many answers")
     parser.add_argument("--log", required=True)
@@ -106,6 +115,7 @@ def arguments():
 def main():
     args = arguments()
     connections = [Connection(args.address, args.port) for _ in range(args.connections)]
+    slow = Connection(args.address, args.port) if args.slow_at else None
     total = int(args.rate * args.seconds)
     interval = 1e9 / args.rate
     epoch = time.time_ns() - time.monotonic_ns()
@@ -118,7 +128,7 @@ def main():
 
     print("running", flush=True)
     with open(args.log, "w", encoding="ascii") as log:
-        while done < total:
+        while done < total + bool(args.slow_at):
             now = time.monotonic_ns()
             if now > give_up:
                 print(f"{total - done} requests were not answered", file=sys.stderr)
@@ -131,7 +141,16 @@ def main():
                     "SET" if is_set else "GET", key, args.size, intended(sent),
                     time.monotonic_ns()))
                 sent += 1
-            wait = intended(sent) - time.monotonic_ns() if sent < total else 1e8
+            t_next = intended(sent) if sent < total else time.monotonic_ns() + 10**8
+            if slow and sent >= args.slow_at:
+                t_slow = int(intended(args.slow_at) - interval / 2)
+                if t_slow <= time.monotonic_ns():
+                    slow.send(Request("EVAL", b"", args.slow_turns, t_slow, time.monotonic_ns()))
+                    connections.append(slow)
+                    slow = None
+                else:
+                    t_next = t_slow
+            wait = t_next - time.monotonic_ns()
             ready, writable, _ = select.select(
                 connections, [c for c in connections if c.out], [], max(0, wait / 1e9))
             for connection in writable:
