@@ -64,10 +64,9 @@ def hold(seconds):
 
 
 def program(name):
-    """Path of a program of ours; Skip where it is not built."""
+    """Path of a program of ours."""
     path = os.path.join(BUILD, "apps", name)
-    if not os.access(path, os.X_OK):
-        raise Skip(f"{path} is not built")
+    expect(os.access(path, os.X_OK), f"{path} is not built")
     return path
 
 
@@ -536,6 +535,8 @@ def main(*tests):
     except (Skip, OSError) as why:
         print(f"skipped: {why}")
         sys.exit(SKIPPED)
+    except Failure as why:
+        sys.exit(f"FAILED {why}")
     status = 0
     for test in tests:
         lab = Lab(f"/run/{test.__name__}")
