@@ -28,11 +28,22 @@ clamp(uint64_t t, uint64_t low, uint64_t high)
 	return t < low ? low : t > high ? high : t;
 }
 
-/* Ends of the phases, monotone, within [t_request_first, end]. A phase that was not reached lasts to the end. */
+/* Where the segments count from: the first byte seen of it, as bs_rpc_extent_ns does. */
+static uint64_t
+origin_of(const struct bs_rec_rpc *rpc)
+{
+	return rpc->t_request_first != 0 ? rpc->t_request_first : rpc->t_response_first;
+}
+
+/*
+ * Ends of the phases, monotone, within [origin, end]. A phase that was not
+ * reached lasts to the end; one that was passed unseen (a later instant is
+ * known) belongs to the one before.
+ */
 static void
 phase_bounds(const struct bs_rec_rpc *rpc, uint64_t bounds[PHASES + 1])
 {
-	const uint64_t end = rpc->t_request_first + bs_rpc_extent_ns(rpc);
+	const uint64_t origin = origin_of(rpc), end = origin + bs_rpc_extent_ns(rpc);
 	const uint64_t instants[PHASES] = {
 		rpc->t_request_last,
 		rpc->t_request_departure,
@@ -40,16 +51,23 @@ phase_bounds(const struct bs_rec_rpc *rpc, uint64_t bounds[PHASES + 1])
 		rpc->t_response_last,
 		rpc->t_response_departure,
 	};
+	uint64_t later = end;
 
-	bounds[0] = rpc->t_request_first;
-	for (unsigned i = 0; i < PHASES; i++)
-		bounds[i + 1] = instants[i] == 0 ? end : clamp(instants[i], bounds[i], end);
+	for (unsigned i = PHASES; i > 0; i--) {
+		if (instants[i - 1] != 0)
+			later = instants[i - 1];
+		bounds[i] = later;
+	}
+	bounds[0] = origin;
+	for (unsigned i = 1; i < PHASES; i++)
+		bounds[i] = clamp(bounds[i], bounds[i - 1], end);
 	bounds[PHASES] = end;
 }
 
 /* The part of a mark that can be on the critical path. */
 static void
-mark_clip(const struct bs_mark *mark, const uint64_t bounds[PHASES + 1], uint64_t *begin, uint64_t *end)
+mark_clip(const struct bs_mark *mark, const uint64_t bounds[PHASES + 1], uint64_t *begin,
+	uint64_t *end)
 {
 	uint64_t low = mark->response ? bounds[2] : bounds[0];
 	uint64_t high = mark->response ? bounds[PHASES] : bounds[3];
@@ -92,9 +110,10 @@ collect_points(const struct bs_mark *marks, unsigned count, const uint64_t bound
 	return n;
 }
 
-/* The strongest mark over [t, t + 1), the earlier of two equals; NULL if there is none. */
+/* The strongest mark over t, the earlier of two equals, then the first given; NULL: none. */
 static const struct bs_mark *
-strongest_at(const struct bs_mark *marks, unsigned count, const uint64_t bounds[PHASES + 1], uint64_t t)
+strongest_at(
+	const struct bs_mark *marks, unsigned count, const uint64_t bounds[PHASES + 1], uint64_t t)
 {
 	const struct bs_mark *best = NULL;
 
@@ -104,16 +123,16 @@ strongest_at(const struct bs_mark *marks, unsigned count, const uint64_t bounds[
 		mark_clip(&marks[i], bounds, &begin, &end);
 		if (t < begin || t >= end)
 			continue;
-		if (best == NULL || marks[i].kind > best->kind
-			|| (marks[i].kind == best->kind && marks[i].begin < best->begin))
+		if (best == NULL || marks[i].kind > best->kind ||
+			(marks[i].kind == best->kind && marks[i].begin < best->begin))
 			best = &marks[i];
 	}
 	return best;
 }
 
 static void
-segment_fill(struct bs_rec_segment *segment, const struct bs_rec_rpc *rpc, const struct bs_mark *mark,
-	unsigned phase)
+segment_fill(struct bs_rec_segment *segment, const struct bs_rec_rpc *rpc,
+	const struct bs_mark *mark, unsigned phase)
 {
 	memset(segment, 0, sizeof(*segment));
 	bs_record_head(&segment->head, BS_REC_SEGMENT, rpc->head.source);
@@ -134,10 +153,29 @@ segment_fill(struct bs_rec_segment *segment, const struct bs_rec_rpc *rpc, const
 	segment->culprit_kind = mark->culprit_kind;
 }
 
-static bool
-same_place(const struct bs_rec_segment *a, const struct bs_rec_segment *b)
+/* Makes one of two neighbours: the first grows over the second and is no surer than either. */
+static void
+segment_join(struct bs_rec_segment *first, const struct bs_rec_segment *second)
 {
-	return a->buffer == b->buffer && a->cause == b->cause && a->detail == b->detail;
+	first->end_ns = second->end_ns;
+	if (first->detail != second->detail)
+		first->detail = BS_DETAIL_NONE;
+	if (second->packet > first->packet)
+		first->packet = second->packet;
+	if (second->quality > first->quality)
+		first->quality = second->quality;
+	if (second->uncertainty_ns > first->uncertainty_ns)
+		first->uncertainty_ns = second->uncertainty_ns;
+	if (first->culprit_kind == BS_CULPRIT_NONE) {
+		first->culprit_kind = second->culprit_kind;
+		first->culprit_id = second->culprit_id;
+	}
+}
+
+static bool
+is_same_place(const struct bs_rec_segment *a, const struct bs_rec_segment *b)
+{
+	return a->buffer == b->buffer && a->cause == b->cause;
 }
 
 static void
@@ -147,21 +185,21 @@ remove_at(struct bs_rec_segment *segments, unsigned *count, unsigned at)
 	(*count)--;
 }
 
-/* Makes room for one more: joins equal neighbours across detail, else gives the shortest to a neighbour. */
+/* Makes room for one more: joins neighbours of equal place, else gives the shortest to a neighbour.
+ */
 static void
 make_room(struct bs_rec_segment *segments, unsigned *count)
 {
 	unsigned shortest = 0;
 
 	for (unsigned i = 1; i < *count; i++) {
-		if (segments[i].buffer == segments[i - 1].buffer
-			&& segments[i].cause == segments[i - 1].cause) {
-			segments[i - 1].end_ns = segments[i].end_ns;
+		if (is_same_place(&segments[i - 1], &segments[i])) {
+			segment_join(&segments[i - 1], &segments[i]);
 			remove_at(segments, count, i);
 			return;
 		}
-		if (segments[i].end_ns - segments[i].begin_ns
-			< segments[shortest].end_ns - segments[shortest].begin_ns)
+		if (segments[i].end_ns - segments[i].begin_ns <
+			segments[shortest].end_ns - segments[shortest].begin_ns)
 			shortest = i;
 	}
 	if (shortest == 0)
@@ -175,6 +213,7 @@ unsigned
 bs_path_build(struct bs_rec_rpc *rpc, const struct bs_mark *marks, unsigned count,
 	struct bs_rec_segment segments[BS_RPC_MAX_SEGMENTS])
 {
+	const struct bs_mark *mark, *mark_before = NULL;
 	uint64_t bounds[PHASES + 1], points[POINTS_MAX];
 	unsigned n = 0, phase = 0, point_count;
 
@@ -187,13 +226,16 @@ bs_path_build(struct bs_rec_rpc *rpc, const struct bs_mark *marks, unsigned coun
 
 		while (phase + 1 < PHASES && points[i] >= bounds[phase + 1])
 			phase++;
-		segment_fill(&segment, rpc, strongest_at(marks, count, bounds, points[i]), phase);
-		segment.begin_ns = points[i] - rpc->t_request_first;
-		segment.end_ns = points[i + 1] - rpc->t_request_first;
-		if (n > 0 && same_place(&segments[n - 1], &segment)) {
+		mark = strongest_at(marks, count, bounds, points[i]);
+		segment_fill(&segment, rpc, mark, phase);
+		segment.begin_ns = points[i] - bounds[0];
+		segment.end_ns = points[i + 1] - bounds[0];
+		/* cut at points that are nothing to it */
+		if (n > 0 && mark == mark_before && is_same_place(&segments[n - 1], &segment)) {
 			segments[n - 1].end_ns = segment.end_ns;
 			continue;
 		}
+		mark_before = mark;
 		if (n == BS_RPC_MAX_SEGMENTS) {
 			make_room(segments, &n);
 			rpc->flags |= BS_RPC_SEGMENTS_MERGED;
