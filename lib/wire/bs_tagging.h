@@ -12,13 +12,13 @@
 
 struct bs_tagging {
 	uint32_t tagged_begin, tagged_end; /* tagged bytes not yet ACKed (out) */
-	uint32_t resent_end;     /* of those, the ones before this were sent again, or are excused */
-	uint8_t peer_announced;  /* a SYN or SYN-ACK from the wire carried the announcement */
+	uint32_t resent_begin, resent_end; /* of those: around what was sent again, or is excused */
+	uint8_t peer_announced; /* a SYN or SYN-ACK from the wire carried the announcement */
 	uint8_t we_announced;
-	uint8_t syn_sent;        /* SYNs or SYN-ACKs let out to the wire so far */
-	uint8_t resent_syn_answered; /* only the SYN without announcement was answered */
-	uint8_t refused;         /* given up */
-	uint8_t resent_tagged;   /* tagged ranges resent since the last tagged range was ACKed */
+	uint8_t syn_sent;      /* SYNs or SYN-ACKs let out to the wire so far */
+	uint8_t answered;      /* the other end has answered ours */
+	uint8_t refused;       /* given up */
+	uint8_t resent_tagged; /* tagged ranges resent since bytes sent once, tagged, arrived */
 	uint8_t has_tagged;
 	uint8_t pad;
 };
@@ -37,18 +37,33 @@ bool bs_tagging_syn_in(struct bs_tagging *tagging, bool announced, bool answer);
 static inline bool
 bs_tagging_allowed(const struct bs_tagging *tagging, bool negotiated)
 {
-	return !tagging->refused
-		&& (!negotiated || (tagging->we_announced && tagging->peer_announced));
+	return !tagging->refused &&
+	       (!negotiated || (tagging->we_announced && tagging->peer_announced));
 }
 
 /* The range [begin, end) leaves with a shim. */
 void bs_tagging_tagged(struct bs_tagging *tagging, uint32_t begin, uint32_t end);
 
-/* The sender resends [begin, end). True if with this the flow gives up tagging (path refuses). */
+/*
+ * The sender resends [begin, end). True if with this the flow gives up tagging
+ * (path refuses): the second tagged range resent with no tagged range ACKed
+ * between. The same bytes sent a third time are not another range.
+ */
 bool bs_tagging_resent(struct bs_tagging *tagging, uint32_t begin, uint32_t end);
 
 /* An ICMP too-big went to the sender: what it resends now is no sign of a path that refuses. */
 void bs_tagging_too_big(struct bs_tagging *tagging);
 
-/* An ACK came from the wire. */
-void bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack);
+/*
+ * An ACK without SYN came from the wire. True if this makes the peer count as
+ * path_refuses: it answers our SYN-ACK, which was resent without announcement
+ * (which of the two it answers it does not say: the doubt goes against tagging).
+ */
+bool bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack);
+
+/*
+ * It also reported [begin, end), above the ACK, as received (RFC 2018). Call for
+ * each block of an ACK, before what is resent because of it comes: it tells
+ * random loss within one window from a path that loses whatever is tagged.
+ */
+void bs_tagging_sacked(struct bs_tagging *tagging, uint32_t begin, uint32_t end);

@@ -5,7 +5,7 @@
 #define RESENT_LIMIT 2u
 
 static bool
-before(uint32_t a, uint32_t b)
+is_before(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) < 0;
 }
@@ -13,7 +13,20 @@ before(uint32_t a, uint32_t b)
 static uint32_t
 later(uint32_t a, uint32_t b)
 {
-	return before(a, b) ? b : a;
+	return is_before(a, b) ? b : a;
+}
+
+static uint32_t
+earlier(uint32_t a, uint32_t b)
+{
+	return is_before(a, b) ? a : b;
+}
+
+static bool
+give_up(struct bs_tagging *tagging)
+{
+	tagging->refused = 1;
+	return true;
 }
 
 bool
@@ -23,11 +36,23 @@ bs_tagging_syn_out(struct bs_tagging *tagging, bool negotiated)
 
 	if (tagging->syn_sent < UINT8_MAX)
 		tagging->syn_sent++;
-	if (!negotiated || tagging->refused)
+	if (!negotiated || tagging->refused || !first)
 		return false;
-	if (first)
-		tagging->we_announced = 1;
-	return first;
+	tagging->we_announced = 1;
+	return true;
+}
+
+/* The other end has answered: if we sent more than one, was it the one without announcement? */
+static bool
+answered(struct bs_tagging *tagging, bool announced)
+{
+	bool first = !tagging->answered;
+
+	tagging->answered = 1;
+	if (!first || announced || !tagging->we_announced || tagging->syn_sent < 2 ||
+		tagging->refused)
+		return false;
+	return give_up(tagging);
 }
 
 bool
@@ -35,10 +60,7 @@ bs_tagging_syn_in(struct bs_tagging *tagging, bool announced, bool answer)
 {
 	if (announced)
 		tagging->peer_announced = 1;
-	if (!answer || announced || !tagging->we_announced || tagging->syn_sent < 2 || tagging->refused)
-		return false;
-	tagging->refused = 1;
-	return true;
+	return answer && answered(tagging, announced);
 }
 
 void
@@ -47,43 +69,81 @@ bs_tagging_tagged(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 	if (!tagging->has_tagged) {
 		tagging->has_tagged = 1;
 		tagging->tagged_begin = begin;
-		tagging->resent_end = begin;
+		tagging->resent_begin = tagging->resent_end = begin;
 	}
 	tagging->tagged_end = end;
+}
+
+/* Adds a range, clipped to what is tagged, to the hull of those resent. False: it was within. */
+static bool
+hull_add(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
+{
+	begin = later(begin, tagging->tagged_begin);
+	end = earlier(end, tagging->tagged_end);
+	if (tagging->resent_begin == tagging->resent_end) {
+		tagging->resent_begin = begin;
+		tagging->resent_end = end;
+		return true;
+	}
+	if (!is_before(begin, tagging->resent_begin) && !is_before(tagging->resent_end, end))
+		return false;
+	tagging->resent_begin = earlier(begin, tagging->resent_begin);
+	tagging->resent_end = later(end, tagging->resent_end);
+	return true;
 }
 
 bool
 bs_tagging_resent(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 {
-	if (!tagging->has_tagged || tagging->refused || !before(begin, tagging->tagged_end)
-		|| !before(tagging->tagged_begin, end) || !before(tagging->resent_end, end))
+	if (!tagging->has_tagged || tagging->refused || !is_before(begin, tagging->tagged_end) ||
+		!is_before(tagging->tagged_begin, end) || !hull_add(tagging, begin, end))
 		return false;
-	tagging->resent_end = later(tagging->resent_end, end);
-	if (++tagging->resent_tagged < RESENT_LIMIT)
-		return false;
-	tagging->refused = 1;
-	return true;
+	return ++tagging->resent_tagged >= RESENT_LIMIT && give_up(tagging);
 }
 
 void
 bs_tagging_too_big(struct bs_tagging *tagging)
 {
 	if (tagging->has_tagged)
-		tagging->resent_end = later(tagging->resent_end, tagging->tagged_end);
+		hull_add(tagging, tagging->tagged_begin, tagging->tagged_end);
+}
+
+/* [begin, end) has arrived: were bytes of it sent only once, with a shim? */
+static void
+arrived(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
+{
+	bool none_resent = tagging->resent_begin == tagging->resent_end;
+
+	begin = later(begin, tagging->tagged_begin);
+	end = earlier(end, tagging->tagged_end);
+	if (!is_before(begin, end))
+		return;
+	if (none_resent || is_before(begin, tagging->resent_begin) ||
+		is_before(tagging->resent_end, end))
+		tagging->resent_tagged = 0;
 }
 
 void
+bs_tagging_sacked(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
+{
+	if (tagging->has_tagged)
+		arrived(tagging, begin, end);
+}
+
+bool
 bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack)
 {
-	if (!tagging->has_tagged || !before(tagging->tagged_begin, ack))
-		return;
-	if (before(later(tagging->tagged_begin, tagging->resent_end),
-		    before(ack, tagging->tagged_end) ? ack : tagging->tagged_end))
-		tagging->resent_tagged = 0; /* bytes sent once, with a shim, have arrived */
-	if (!before(ack, tagging->tagged_end)) {
+	bool refuses = answered(tagging, false);
+
+	if (!tagging->has_tagged || !is_before(tagging->tagged_begin, ack))
+		return refuses;
+	arrived(tagging, tagging->tagged_begin, ack);
+	if (!is_before(ack, tagging->tagged_end)) {
 		tagging->has_tagged = 0;
-		return;
+		return refuses;
 	}
 	tagging->tagged_begin = ack;
+	tagging->resent_begin = later(tagging->resent_begin, ack);
 	tagging->resent_end = later(tagging->resent_end, ack);
+	return refuses;
 }
