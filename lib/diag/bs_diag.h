@@ -19,9 +19,12 @@ struct bs_diag;
 
 /* Out: each is called from within feed, advance or judge. Any may be NULL. */
 struct bs_diag_output {
-	/* An RPC that is anomalous (or, in judge(), any). The view lives until the call returns. */
-	void (*verdict)(void *context, const struct bs_rec_verdict *verdict,
-		const struct bs_rpc_view *rpc);
+	/*
+	 * An RPC that is anomalous (or, in judge(), any), its segments and events as
+	 * decided. The view lives until the call returns.
+	 */
+	void (*verdict)(
+		void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc);
 	/* A new or changed incident; its last call has open = 0. */
 	void (*incident)(void *context, const struct bs_rec_incident *incident);
 	/* RPCs of this service of at least latency_ns are wanted in full. */
@@ -29,12 +32,11 @@ struct bs_diag_output {
 	void *context;
 };
 
-/* Shortest stretch of a cause that is evidence, ns. Order: DROP PAUSE CONGESTION CONTENTION DISORDER HANG. */
 struct bs_diag_config {
-	uint64_t detect_ns[6]; /* DROP: 0 */
+	uint64_t detect_ns[6]; /* by bs_cause, shortest stretch that is evidence; DROP: 0 */
 	double outlier_mads;   /* k of median + k MAD of log latency; 0: default 6 */
-	uint64_t settle_ns;    /* how long a verdict waits for evidence of others; 0: default 100 ms */
-	bool offline;          /* feed() only learns; judge() decides */
+	uint64_t settle_ns; /* how long a verdict waits for evidence of others; 0: default 100 ms */
+	bool offline;	    /* feed() only learns; judge() decides */
 	struct bs_diag_output output;
 };
 
@@ -42,7 +44,10 @@ struct bs_diag_config {
 struct bs_diag *bs_diag_create(const struct bs_diag_config *config);
 void bs_diag_destroy(struct bs_diag *diag);
 
-/* SLO of a service (0: none), or of its operations whose label begins with `match`. 0 or -ENOSPC. */
+/*
+ * SLO of a service (0: none), or of its operations whose label begins with
+ * `match`. 0 or -ENOSPC.
+ */
 int bs_diag_slo(struct bs_diag *diag, unsigned service, const char *match, uint64_t slo_ns);
 
 /*
@@ -58,9 +63,14 @@ void bs_diag_advance(struct bs_diag *diag, uint64_t t_ns);
 /*
  * Offline, after all were fed: the verdict of one RPC (a view that bs_rpc_view
  * made), anomalous or not, into *verdict. Once an RPC: it counts as a victim.
+ *
+ * Where a silence of the service was decided to be more than its computing, the
+ * time in (service, compute) that lies in it becomes (service, hang), or
+ * congestion, in segments and events, and the verdict's excess is what they then
+ * show (design section 2.5). *rpc then is a whole group in the diagnosis' own
+ * memory, which lives until the next call; else it stays as it was.
  */
-void bs_diag_judge(
-	struct bs_diag *diag, const struct bs_rpc_view *rpc, struct bs_rec_verdict *verdict);
+void bs_diag_judge(struct bs_diag *diag, struct bs_rpc_view *rpc, struct bs_rec_verdict *verdict);
 
 /* Offline, after the last judge(): closes the incidents (calls output.incident). */
 void bs_diag_finish(struct bs_diag *diag);
@@ -70,7 +80,8 @@ struct bs_diag_service {
 	uint64_t rpcs;
 	uint64_t p50_ns, p99_ns;
 	uint64_t service_p50_ns;
-	bool concurrent; /* seen to answer a later RPC of another connection before an earlier one */
+	bool concurrent; /* seen to answer a later RPC of another connection before an earlier one
+			  */
 	bool warm;
 	uint64_t anomalous;
 };
@@ -79,8 +90,8 @@ bool bs_diag_service(const struct bs_diag *diag, unsigned service, struct bs_dia
 
 /* What was not taken as it came, since create. */
 struct bs_diag_counters {
-	uint64_t rejected;      /* services, buffers or times that cannot be */
-	uint64_t overflows;     /* samples without room for their own normal value */
+	uint64_t rejected;	/* services, buffers or times that cannot be */
+	uint64_t overflows;	/* samples without room for their own normal value */
 	uint64_t settled_early; /* RPCs judged before settle_ns, for want of room */
 };
 void bs_diag_counters(const struct bs_diag *diag, struct bs_diag_counters *out);

@@ -72,6 +72,7 @@ struct bs_diag {
 	struct slo_rule rules[SLO_RULES];
 	unsigned rule_count;
 	struct open_verdict open[OPEN_VERDICTS];
+	struct decided decided; /* the RPC judged last */
 	uint64_t rejected, settled_early;
 };
 
@@ -173,11 +174,11 @@ judge(struct bs_diag *diag, const struct bs_rpc_view *rpc, struct terms *terms,
 		.normal = diag->normal,
 		.services = diag->services,
 		.episodes = diag->episodes,
+		.decided = &diag->decided,
 		.slo_ns = slo_of(diag, rpc->rpc),
 		.now = diag->now,
 	};
-	terms_make(terms, rpc);
-	judge_rpc(&with, rpc, terms, scope_of(diag, rpc->rpc), judgement);
+	judge_rpc(&with, rpc, scope_of(diag, rpc->rpc), terms, judgement);
 }
 
 /* Answered in the ordinary way: its latency is a sample of the normal. */
@@ -216,11 +217,11 @@ count_victim(struct bs_diag *diag, struct judgement *judgement, uint64_t previou
 }
 
 static void
-output_verdict(const struct bs_diag *diag, const struct judgement *judgement,
-	const struct bs_rpc_view *rpc)
+output_verdict(const struct bs_diag *diag, const struct judgement *judgement)
 {
 	if (diag->config.output.verdict)
-		diag->config.output.verdict(diag->config.output.context, &judgement->verdict, rpc);
+		diag->config.output.verdict(
+			diag->config.output.context, &judgement->verdict, &judgement->rpc);
 }
 
 static void
@@ -252,9 +253,9 @@ settle(struct bs_diag *diag, struct held *held)
 	held->verdict = *verdict;
 	if (verdict->anomalous_by) {
 		diag->counts[rpc.rpc->service].anomalous += previous == 0;
-		output_verdict(diag, &judgement, &rpc);
+		output_verdict(diag, &judgement);
 	} else if (previous) {
-		output_verdict(diag, &judgement, &rpc);
+		output_verdict(diag, &judgement);
 	}
 
 	bool odd = verdict->anomalous_by & (BS_BY_EVIDENCE | BS_BY_OUTLIER);
@@ -323,7 +324,7 @@ revise(void *context, struct held *held)
 		open->revision = verdict->revision;
 	}
 	diag->counts[rpc.rpc->service].anomalous += (uint64_t)is - was;
-	output_verdict(diag, &judgement, &rpc);
+	output_verdict(diag, &judgement);
 }
 
 static void
@@ -540,7 +541,7 @@ bs_diag_advance(struct bs_diag *diag, uint64_t t_ns)
 }
 
 void
-bs_diag_judge(struct bs_diag *diag, const struct bs_rpc_view *rpc, struct bs_rec_verdict *verdict)
+bs_diag_judge(struct bs_diag *diag, struct bs_rpc_view *rpc, struct bs_rec_verdict *verdict)
 {
 	struct terms terms;
 	struct judgement judgement;
@@ -549,8 +550,9 @@ bs_diag_judge(struct bs_diag *diag, const struct bs_rpc_view *rpc, struct bs_rec
 	count_victim(diag, &judgement, 0);
 	if (judgement.verdict.anomalous_by)
 		diag->counts[rpc->rpc->service].anomalous++;
-	output_verdict(diag, &judgement, rpc);
+	output_verdict(diag, &judgement);
 	*verdict = judgement.verdict;
+	*rpc = judgement.rpc;
 }
 
 void

@@ -22,10 +22,9 @@ static const double set_factor[] = {1.0, 0.6, 0.4, 0.3, 0.25};
 
 /* What is known of the RPC's time with its service. */
 struct service_story {
-	struct term *compute;	/* NULL: none */
-	struct reading reading; /* of compute */
+	struct reading compute; /* of time in (service, compute) */
 	struct reading blocked; /* of waiting for an earlier RPC */
-	bool crowded;		/* other RPCs were there, and nothing tells what it waited for */
+	bool crowded;		/* other RPCs were there */
 };
 
 static bool
@@ -69,7 +68,7 @@ read_term(const struct judge *judge, const struct bs_rpc_view *rpc, const struct
 }
 
 static void
-read_service(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
+read_service(const struct judge *judge, const struct bs_rpc_view *rpc, const struct terms *terms,
 	struct service_story *story)
 {
 	struct waiting waiting;
@@ -78,7 +77,7 @@ read_service(const struct judge *judge, const struct bs_rpc_view *rpc, struct te
 	if (!terms_waiting(rpc->rpc, &waiting))
 		return;
 	for (unsigned i = 0; i < terms->count; i++) {
-		struct term *term = &terms->term[i];
+		const struct term *term = &terms->term[i];
 		/* A little more than normal needs no explanation, and would get a chance one. */
 		if (term->blame.buffer != BS_BUFFER_SERVICE || term->excess_ns < DIAG_FLOOR_NS)
 			continue;
@@ -86,15 +85,34 @@ read_service(const struct judge *judge, const struct bs_rpc_view *rpc, struct te
 			story->blocked = read_term(judge, rpc, term, &waiting);
 		if (term->blame.cause != BS_CAUSE_COMPUTE)
 			continue;
-		story->compute = term;
-		story->reading = read_term(judge, rpc, term, &waiting);
-		story->crowded = story->reading.kind == READING_NONE && waiting.pending >= 1;
-		if (story->reading.kind == READING_HANG)
-			term->reading.cause = BS_CAUSE_HANG;
-		else if (story->reading.kind == READING_BEHIND ||
-			 story->reading.kind == READING_AFTERMATH)
-			term->reading.cause = BS_CAUSE_CONGESTION;
+		story->compute = read_term(judge, rpc, term, &waiting);
+		story->crowded = waiting.pending >= 1;
 	}
+}
+
+/*
+ * What the silence rule decides. Left as compute: what it does not explain, what
+ * may be a hang or not, and the working of the service.
+ */
+static unsigned
+decide(const struct reading *reading, struct decision decisions[DECISIONS_MAX])
+{
+	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
+
+	if (!hung && reading->kind != READING_BEHIND)
+		return 0;
+	decisions[0] = (struct decision){
+		.span = reading->silence,
+		.culprit_id = reading->culprit_id,
+		.detail = hung ? reading->detail : BS_DETAIL_NONE,
+		.cause = hung ? BS_CAUSE_HANG : BS_CAUSE_CONGESTION,
+	};
+	decisions[1] = (struct decision){
+		.span = reading->backlog,
+		.culprit_id = reading->culprit_id,
+		.cause = BS_CAUSE_CONGESTION,
+	};
+	return 2;
 }
 
 static bool
@@ -111,8 +129,8 @@ has_evidence(const struct judge *judge, const struct terms *terms, uint64_t p50_
 	for (unsigned i = 0; i < terms->count; i++) {
 		const struct term *term = &terms->term[i];
 		if (above_normal(term))
-			by_cause[term->reading.cause] =
-				ns_add(by_cause[term->reading.cause], term->excess_ns);
+			by_cause[term->blame.cause] =
+				ns_add(by_cause[term->blame.cause], term->excess_ns);
 	}
 	for (unsigned cause = BS_CAUSE_DROP; cause <= BS_CAUSE_HANG; cause++) {
 		uint64_t limit = ns_max(judge->config->detect_ns[cause], p50_ns / MEANINGFUL);
@@ -129,7 +147,7 @@ is_outlier(const struct terms *terms, const struct normal_value *latency)
 	uint64_t plain_ns = terms->extent_ns;
 
 	for (unsigned i = 0; i < terms->count; i++)
-		if (!outlier_cause(terms->term[i].reading.cause))
+		if (!outlier_cause(terms->term[i].blame.cause))
 			plain_ns = ns_sub(plain_ns, terms->term[i].excess_ns);
 	return latency->level != NORMAL_COLD && plain_ns > latency->envelope_ns &&
 	       ns_sub(plain_ns, latency->median_ns) >= DIAG_FLOOR_NS;
@@ -206,33 +224,48 @@ add_culprit(struct judgement *judgement, unsigned kind, uint64_t id, uint64_t by
 	judgement->culprits[i] = (struct bs_culprit_share){.id = id, .bytes = bytes, .ns = ns};
 }
 
+/* Is this what a reading makes of time in (service, compute)? The rest of it is not. */
+static bool
+is_told_by(const struct reading *reading, unsigned cause)
+{
+	switch (reading->kind) {
+	case READING_HANG:
+		return cause == BS_CAUSE_HANG;
+	case READING_BEHIND:
+		return cause == BS_CAUSE_CONGESTION;
+	case READING_AFTERMATH:
+		return cause == BS_CAUSE_HANG || cause == BS_CAUSE_CONGESTION;
+	default:
+		return cause == BS_CAUSE_COMPUTE;
+	}
+}
+
 /* The root is time with the service: what the silence rule makes of it. */
 static void
 explain_service(
 	struct judgement *judgement, const struct service_story *story, const struct term *root)
 {
-	const struct reading *reading = root == story->compute ? &story->reading : &story->blocked;
+	bool blocked = root->blame.cause == BS_CAUSE_CONTENTION;
+	const struct reading *reading = blocked ? &story->blocked : &story->compute;
+	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
+	bool behind = reading->kind == READING_BEHIND;
+	unsigned cause = hung ? BS_CAUSE_HANG : BS_CAUSE_COMPUTE;
 
-	if (reading->kind == READING_NONE) {
-		if (root == story->compute && story->crowded)
+	if (reading->kind == READING_NONE || !(blocked || is_told_by(reading, root->blame.cause))) {
+		if (root->blame.cause == BS_CAUSE_COMPUTE && story->crowded)
 			add_alternative(
 				&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION);
 		return;
 	}
-	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
-	unsigned cause = hung ? BS_CAUSE_HANG : BS_CAUSE_COMPUTE;
-
 	judgement->span = reading->silence;
 	judgement->origin_detail = reading->detail;
-	if (root->reading.cause == cause)
+	if (root->blame.cause == cause)
 		judgement->verdict.detail = reading->detail;
 	else
 		add_via(judgement, BS_BUFFER_SERVICE, cause);
-	if (root == story->compute &&
-		(reading->kind == READING_SET ||
-			(reading->kind == READING_BEHIND && reading->hang_possible)))
+	if (!blocked && (reading->kind == READING_SET || (behind && reading->hang_possible)))
 		add_alternative(&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_HANG);
-	if (reading->kind == READING_BEHIND)
+	if (behind)
 		add_culprit(judgement, BS_CULPRIT_RPC, reading->culprit_id, 0,
 			interval_ns(reading->silence));
 }
@@ -242,7 +275,7 @@ explain_own(const struct judge *judge, struct judgement *judgement, const struct
 {
 	struct origin origin;
 
-	origin_find(judge->episodes, root->reading, root->span, judge->now, &origin);
+	origin_find(judge->episodes, root->blame, root->span, judge->now, &origin);
 	for (unsigned i = 0; i < origin.via_count; i++)
 		add_via(judgement, origin.via[i].buffer, origin.via[i].cause);
 	judgement->lcore = origin.lcore;
@@ -255,8 +288,9 @@ explain_own(const struct judge *judge, struct judgement *judgement, const struct
 
 /* Culprits and packets that the RPC's own group tells of the root. */
 static void
-explain_group(struct judgement *judgement, const struct bs_rpc_view *rpc, const struct term *root)
+explain_group(struct judgement *judgement, const struct term *root)
 {
+	const struct bs_rpc_view *rpc = &judgement->rpc;
 	struct bs_rec_verdict *verdict = &judgement->verdict;
 
 	for (unsigned i = 0; i < rpc->rpc->segment_count && i < BS_RPC_MAX_SEGMENTS; i++) {
@@ -293,13 +327,13 @@ confidence_ppm(const struct terms *terms, const struct term *root, unsigned alte
 }
 
 static void
-blame_root(const struct judge *judge, const struct bs_rpc_view *rpc, const struct terms *terms,
-	const struct service_story *story, const struct term *root, struct judgement *judgement)
+blame_root(const struct judge *judge, const struct terms *terms, const struct service_story *story,
+	const struct term *root, struct judgement *judgement)
 {
 	struct bs_rec_verdict *verdict = &judgement->verdict;
 
 	verdict->has_root = 1;
-	verdict->root = root->reading;
+	verdict->root = root->blame;
 	verdict->detail = root->longest->detail;
 	verdict->excess_ns = root->excess_ns;
 	verdict->normal_ns = root->normal.median_ns;
@@ -309,13 +343,12 @@ blame_root(const struct judge *judge, const struct bs_rpc_view *rpc, const struc
 			: 0;
 	verdict->chronic =
 		root->normal.median_ns >= DIAG_FLOOR_NS && root->normal.median_ns >= root->ns / 2;
-	judgement->origin = root->reading;
+	judgement->origin = root->blame;
 	judgement->origin_detail = verdict->detail;
 	judgement->span = root->span;
 
-	explain_group(judgement, rpc, root);
-	if (root == story->compute || (root->blame.buffer == BS_BUFFER_SERVICE &&
-					      root->blame.cause == BS_CAUSE_CONTENTION))
+	explain_group(judgement, root);
+	if (root->blame.buffer == BS_BUFFER_SERVICE)
 		explain_service(judgement, story, root);
 	else
 		explain_own(judge, judgement, root);
@@ -323,29 +356,38 @@ blame_root(const struct judge *judge, const struct bs_rpc_view *rpc, const struc
 }
 
 void
-judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
-	struct normal_scope scope, struct judgement *judgement)
+judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct normal_scope scope,
+	struct terms *terms, struct judgement *judgement)
 {
 	struct bs_rec_verdict *verdict = &judgement->verdict;
 	struct normal_value latency =
 		normal_latency(judge->normal, scope, judge->config->outlier_mads);
+	struct decision decisions[DECISIONS_MAX];
 	struct service_story story;
 
 	*judgement = (struct judgement){
+		.rpc = *rpc,
 		.service = rpc->rpc->service,
 		.lcore = ORIGIN_LCORE_NONE,
-		.latency_ns = terms->extent_ns,
+		.latency_ns = bs_rpc_extent_ns(rpc->rpc),
 	};
 	bs_record_head(&verdict->head, BS_REC_VERDICT, 0);
 	verdict->rpc_id = rpc->rpc->id;
 	verdict->t = judge->now;
 	verdict->baseline_warm = latency.level != NORMAL_COLD;
 
+	terms_make(terms, rpc);
 	compare_with_normal(judge, scope, terms);
 	read_service(judge, rpc, terms, &story);
+	unsigned count = decide(&story.compute, decisions);
+	if (decided_write(
+		    judge->decided, &judgement->rpc, decisions, count, judge->config->detect_ns)) {
+		terms_make(terms, &judgement->rpc);
+		compare_with_normal(judge, scope, terms);
+	}
 	verdict->anomalous_by = (uint8_t)anomalous_by(judge, rpc->rpc, terms, &latency);
 
 	const struct term *root = choose_root(terms);
 	if (root)
-		blame_root(judge, rpc, terms, &story, root, judgement);
+		blame_root(judge, terms, &story, root, judgement);
 }

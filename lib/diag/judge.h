@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "bs_diag.h"
+#include "decision.h"
 #include "interval.h"
 #include "normal.h"
 #include "origin.h"
@@ -17,6 +18,8 @@
 /* A verdict and what its incident wants to know. */
 struct judgement {
 	struct bs_rec_verdict verdict;
+	struct bs_rpc_view
+		rpc; /* as decided; lives as long as judge.decided is not written again */
 	struct bs_blame origin;
 	uint16_t origin_detail;
 	struct interval span; /* of the origin's doing, as far as this RPC shows it */
@@ -33,10 +36,14 @@ struct judge {
 	struct normal *normal;
 	const struct services *services;
 	const struct episodes *episodes;
-	uint64_t slo_ns; /* of this RPC; 0 = none */
+	struct decided *decided; /* room for the RPC as decided */
+	uint64_t slo_ns;	 /* of this RPC; 0 = none */
 	uint64_t now;
 };
 
-/* rpc->service is below DIAG_SERVICES; terms and scope are those of the RPC. */
-void judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct terms *terms,
-	struct normal_scope scope, struct judgement *judgement);
+/*
+ * rpc->service is below DIAG_SERVICES; scope is that of the RPC. *terms: of the
+ * RPC as decided.
+ */
+void judge_rpc(const struct judge *judge, const struct bs_rpc_view *rpc, struct normal_scope scope,
+	struct terms *terms, struct judgement *judgement);

@@ -444,22 +444,37 @@ probed_state(const struct services *services, const struct service *service, str
 	return covered >= interval_ns(span) / PROBE_COVER ? state : 0;
 }
 
-/* How much of the spans lies in the silence, and in it or in the time its backlog needs to drain.
+static struct interval
+silent(const struct silence *silence, uint64_t now)
+{
+	struct interval span = silence->span;
+	span.end = goes_on(silence) ? ns_max(now, span.begin) : span.end;
+	return span;
+}
+
+/*
+ * Up to half load a backlog drains in no more time than it gathered in. An RPC
+ * that found the service empty does not wait for one.
+ */
+static struct interval
+backlog(const struct silence *silence, const struct waiting *waiting, uint64_t now)
+{
+	struct interval in = silent(silence, now);
+	return (struct interval){
+		.begin = in.end,
+		.end = waiting->pending >= 1 ? ns_add(in.end, interval_ns(in)) : in.end,
+	};
+}
+
+/* How much of the spans lies in the silence, and how much in the time its backlog needs to drain.
  */
 static void
 cover(const struct silence *silence, const struct waiting *waiting, const struct interval *spans,
 	unsigned count, uint64_t now, uint64_t *in_ns, uint64_t *after_ns)
 {
-	struct interval in = silence->span;
-	struct interval after;
+	struct interval in = silent(silence, now);
+	struct interval after = backlog(silence, waiting, now);
 
-	in.end = goes_on(silence) ? ns_max(now, in.begin) : in.end;
-	/*
-	 * Up to half load a backlog drains in no more time than it gathered in. An
-	 * RPC that found the service empty does not wait for one.
-	 */
-	after.begin = in.end;
-	after.end = waiting->pending >= 1 ? ns_add(in.end, interval_ns(in)) : in.end;
 	*in_ns = *after_ns = 0;
 	for (unsigned i = 0; i < count; i++) {
 		*in_ns = ns_add(*in_ns, interval_overlap_ns(in, spans[i]));
@@ -472,11 +487,8 @@ interpret(const struct services *services, const struct service *service,
 	const struct silence *silence, const struct waiting *waiting, bool concurrent,
 	uint64_t p99_ns, uint64_t now)
 {
-	struct reading reading = {.silence = silence->span, .detail = BS_DETAIL_NONE};
+	struct reading reading = {.silence = silent(silence, now), .detail = BS_DETAIL_NONE};
 	uint64_t served = silence->served_id ? silence->served_id : silence->mover_id;
-
-	if (goes_on(silence))
-		reading.silence.end = ns_max(now, silence->span.begin);
 	unsigned state = probed_state(services, service, reading.silence);
 
 	if (state == BS_PROBE_STOPPED || state == BS_PROBE_STARVED) {
@@ -529,6 +541,7 @@ services_read(const struct services *services, unsigned number, const struct wai
 	if (best_in >= excess_ns - excess_ns / 2)
 		return reading;
 	/* Mostly after the silence: it stood behind those that had gathered. */
+	reading.backlog = backlog(best, waiting, now);
 	if (reading.kind == READING_HANG)
 		reading.kind = READING_AFTERMATH;
 	else if (reading.kind != READING_BEHIND)

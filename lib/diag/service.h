@@ -26,6 +26,8 @@ enum reading_kind {
 struct reading {
 	enum reading_kind kind;
 	struct interval silence;
+	struct interval
+		backlog;     /* after it, where the wait is for the backlog to drain; else empty */
 	uint64_t culprit_id; /* BEHIND: the RPC that was served; 0 = not known */
 	uint16_t detail;     /* of a hang */
 	bool hang_possible;  /* BEHIND: the one in front may have hung instead */

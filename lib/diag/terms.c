@@ -51,7 +51,6 @@ terms_make(struct terms *terms, const struct bs_rpc_view *view)
 			term++;
 		if (term == end) {
 			*term = (struct term){.blame = blame,
-				.reading = blame,
 				.key_buffer = key,
 				.span = span,
 				.longest = segment};

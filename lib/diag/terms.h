@@ -13,9 +13,8 @@
 #include "service.h"
 
 struct term {
-	struct bs_blame blame;	 /* as in the segments */
-	struct bs_blame reading; /* what the evidence of others makes of it */
-	uint16_t key_buffer;	 /* under which its normal value is kept */
+	struct bs_blame blame;
+	uint16_t key_buffer; /* under which its normal value is kept */
 	uint64_t ns;
 	struct interval span; /* instants: from its first begin to its last end */
 	const struct bs_rec_segment *longest;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "groups.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,18 @@ groups_add(struct groups *groups, const void *group, size_t bytes)
 	groups->list[groups->count].bytes = bytes;
 	groups->count++;
 	return copy;
+}
+
+int
+groups_replace(struct groups *groups, struct group *group, const void *records, size_t bytes)
+{
+	void *copy = allocate(groups, bytes);
+
+	if (copy == NULL)
+		return -ENOMEM;
+	group->rpc = memcpy(copy, records, bytes);
+	group->bytes = bytes;
+	return 0;
 }
 
 static int

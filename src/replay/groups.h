@@ -30,6 +30,9 @@ struct groups {
  * free. */
 const struct bs_rec_rpc *groups_add(struct groups *groups, const void *group, size_t bytes);
 
+/* Puts a copy of another group in the place of one of them, 0 or -ENOMEM. */
+int groups_replace(struct groups *groups, struct group *group, const void *records, size_t bytes);
+
 /* Brings them into order of their ids, which is the order of their first bytes. */
 void groups_sort(struct groups *groups);
 

@@ -480,6 +480,21 @@ account(struct replay *replay, const struct bs_rec_rpc *rpc)
 	return 0;
 }
 
+/* Judges an RPC; what is told of it later is what was decided. */
+static int
+judge(struct replay *replay, struct group *group)
+{
+	struct bs_rpc_view view = group_view(group);
+
+	bs_diag_judge(replay->diag, &view, &group->verdict);
+	replay->anomalies += group->verdict.anomalous_by != 0;
+	if (view.rpc == group->rpc)
+		return 0;
+	return groups_replace(&replay->groups, group, view.rpc,
+		sizeof(*view.rpc) + view.rpc->segment_count * sizeof(*view.segments) +
+			view.rpc->event_count * sizeof(*view.events));
+}
+
 int
 replay_judge(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 {
@@ -490,12 +505,9 @@ replay_judge(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 	groups_sort(&replay->groups);
 	for (size_t i = 0; i < replay->groups.count; i++) {
 		struct group *group = &replay->groups.list[i];
-		struct bs_rpc_view view = group_view(group);
 
-		if (account(replay, group->rpc) != 0)
+		if (account(replay, group->rpc) != 0 || judge(replay, group) != 0)
 			return no_memory(error);
-		bs_diag_judge(replay->diag, &view, &group->verdict);
-		replay->anomalies += group->verdict.anomalous_by != 0;
 	}
 	bs_diag_finish(replay->diag);
 	return replay->failure == 0 ? 0 : no_memory(error);

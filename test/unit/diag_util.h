@@ -35,6 +35,7 @@ struct heard {
 	struct bs_diag *diag;
 	unsigned verdicts, incidents, thresholds, opened, closed;
 	struct bs_rec_verdict verdict[256];
+	struct group group[256]; /* of those verdicts */
 	struct bs_rec_incident incident[256];
 	struct bs_rec_threshold threshold;
 };
@@ -44,8 +45,15 @@ hear_verdict(void *context, const struct bs_rec_verdict *verdict, const struct b
 {
 	struct heard *heard = context;
 	assert_int_equal(verdict->rpc_id, rpc->rpc->id);
-	if (heard->verdicts < 256)
+	if (heard->verdicts < 256) {
+		unsigned char *to = heard->group[heard->verdicts].bytes;
 		heard->verdict[heard->verdicts] = *verdict;
+		memcpy(to, rpc->rpc, sizeof(*rpc->rpc));
+		to += sizeof(*rpc->rpc);
+		memcpy(to, rpc->segments, rpc->rpc->segment_count * sizeof(*rpc->segments));
+		to += rpc->rpc->segment_count * sizeof(*rpc->segments);
+		memcpy(to, rpc->events, rpc->rpc->event_count * sizeof(*rpc->events));
+	}
 	heard->verdicts++;
 }
 
