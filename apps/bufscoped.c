@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "bs_clock.h"
@@ -43,6 +46,7 @@ struct program {
 	char *const *eal_args;
 	unsigned eal_arg_count;
 	int signals;
+	int analyzer_listener; /* analyzer.mode external: who connects is the analyzer; else -1 */
 	bool cut_told;
 };
 
@@ -52,7 +56,7 @@ static const char help[] =
 	"The BufScope dataplane: runs in front of RPC services and says which requests\n"
 	"were slow, which buffer made them slow, and why.\n"
 	"\n"
-	"  -c, --config FILE  configuration (JSON; see bufscoped(8))\n"
+	"  -c, --config FILE  configuration (JSON; its keys: doc/guide.md)\n"
 	"      --check        validate it, print the chain it would build, and exit\n"
 	"  -h, --help         this text\n"
 	"\n"
@@ -194,10 +198,39 @@ start_sockets(struct program *program)
 	program->control = bs_control_create(path, &program->source, error);
 	if (program->control == NULL) {
 		complain(error);
-		return -errno;
+		return -EIO;
 	}
 	if (bs_telemetry_register(&program->source) != 0)
 		complain("telemetry is off: no /bufscope commands for dpdk-telemetry.py");
+	return 0;
+}
+
+/* Where an analyzer that somebody else starts comes to: <runtime>/analyzer.sock. */
+static int
+listen_for_analyzer(struct program *program)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!program->config.analyzer.external)
+		return 0;
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/analyzer.sock",
+		    rte_eal_get_runtime_dir())
+		>= (int)sizeof(address.sun_path)) {
+		complain("the runtime directory's name is too long for analyzer.sock");
+		return -ENAMETOOLONG;
+	}
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* the control socket is ours alone by now: what stands here is left from before */
+	unlink(address.sun_path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0
+		|| chmod(address.sun_path, 0600) != 0 || listen(fd, 1) != 0) {
+		fprintf(stderr, "bufscoped: %s: %s\n", address.sun_path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		return -EIO;
+	}
+	program->analyzer_listener = fd;
 	return 0;
 }
 
@@ -230,7 +263,8 @@ start_dataplane(struct program *program)
 	if (program->probe == NULL)
 		return -ENOMEM;
 	learn_names(program);
-	return start_sockets(program);
+	ret = start_sockets(program);
+	return ret != 0 ? ret : listen_for_analyzer(program);
 }
 
 static void
@@ -265,7 +299,9 @@ reload(struct program *program)
 static void
 take_analyzer(struct program *program)
 {
-	int fd = bs_spawner_poll(&program->spawner);
+	int fd = program->config.analyzer.child
+		? bs_spawner_poll(&program->spawner)
+		: accept4(program->analyzer_listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0)
 		bs_collector_connect(program->dataplane->collector, fd);
@@ -306,7 +342,9 @@ run(struct program *program)
 	struct pollfd fds[3] = {
 		{.fd = program->signals, .events = POLLIN},
 		{.fd = bs_control_fd(program->control), .events = POLLIN},
-		{.fd = program->config.analyzer.child ? program->spawner.control : -1, .events = POLLIN},
+		{.fd = program->config.analyzer.child ? program->spawner.control
+						      : program->analyzer_listener,
+			.events = POLLIN},
 	};
 
 	for (;;) {
@@ -432,7 +470,7 @@ block_signals(struct program *program)
 int
 main(int argc, char **argv)
 {
-	static struct program program;
+	static struct program program = {.analyzer_listener = -1};
 	bool check = false;
 	int status = 1;
 
@@ -450,6 +488,8 @@ main(int argc, char **argv)
 		stop(&program);
 		status = 0;
 	}
+	if (program.analyzer_listener >= 0)
+		close(program.analyzer_listener);
 	bs_control_destroy(program.control);
 	bs_probe_destroy(program.probe);
 	bs_spawner_stop(&program.spawner);

@@ -28,6 +28,7 @@ struct bs_tracker_service {
 	uint8_t address[16];
 	uint16_t port;
 	const struct bs_framer *framer; /* NULL: found by content */
+	uint8_t class_; /* of its requests; goes into records */
 };
 
 struct bs_tracker_config {
@@ -116,6 +117,7 @@ struct bs_tracked {
 	uint8_t more;        /* further messages begin in it */
 	uint8_t resend;      /* all its bytes were sent before */
 	uint64_t rpc_id;     /* of its first message byte; 0 = none known */
+	uint32_t rpc;        /* its slot, for bs_tracker_tagged */
 	uint32_t remaining;  /* of that message, from its first payload byte; BS_SHIM_REMAINING_UNKNOWN */
 	uint64_t t_arrival;  /* exact or estimated, between t_low and t_poll */
 	uint32_t uncertainty_ns;
@@ -152,6 +154,9 @@ struct bs_stay {
 
 /* The tagging state of a flow; NULL if it is not followed. For ICMP errors that quote it. */
 struct bs_tagging *bs_tracker_tagging(struct bs_tracker *tracker, const struct bs_tuple *tuple);
+
+/* Live: the packet goes out with a shim that names its RPC. */
+void bs_tracker_tagged(struct bs_tracker *tracker, const struct bs_tracked *tracked);
 
 /* Live: the packet of `handle` stayed in a buffer. Call in order of the buffers. */
 void bs_tracker_stay(

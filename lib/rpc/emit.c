@@ -84,6 +84,8 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	rec->reordered = rpc->reordered;
 	rec->interim_responses = rpc->interims;
 	rec->service = flow->service;
+	if (!tracker->config.discover && flow->service < tracker->service_count)
+		rec->class_ = tracker->config.services[flow->service].class_;
 	rec->protocol = protocol_of(flow);
 	rec->outcome = rpc->outcome;
 	rec->label_len = rpc->label_len;
@@ -96,6 +98,8 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 		rec->flags |= BS_RPC_PROTOCOL_GUESSED;
 	if (flow->role_guessed)
 		rec->flags |= BS_RPC_ROLE_GUESSED;
+	if (rpc->tagged)
+		rec->flags |= BS_RPC_TAGGED;
 	if (rpc->early)
 		rec->flags |= BS_RPC_RESPONSE_EARLY;
 	/* only a blocker that finished after the request was handed on has held it up */

@@ -27,6 +27,7 @@ message_packet_begins(struct step *step)
 	if (!dir->in_message || dir->rpc == NONE)
 		return;
 	tracked->rpc_id = step->tracker->rpcs[dir->rpc].id;
+	tracked->rpc = dir->rpc;
 	if (dir->skip_ends && dir->skip < BS_SHIM_REMAINING_UNKNOWN)
 		tracked->remaining = (uint32_t)dir->skip;
 }
@@ -198,8 +199,10 @@ message_head(struct step *step, const struct bs_frame *frame)
 		}
 		break;
 	}
-	if (dir->rpc != NONE && step->in_first && step->tracked->rpc_id == 0)
+	if (dir->rpc != NONE && step->in_first && step->tracked->rpc_id == 0) {
 		step->tracked->rpc_id = tracker->rpcs[dir->rpc].id;
+		step->tracked->rpc = dir->rpc;
+	}
 }
 
 /* --- bytes --------------------------------------------------------------- */
@@ -267,6 +270,7 @@ turn_bytes(struct step *step, uint32_t bytes)
 	if (rpc == NULL)
 		return;
 	step->tracked->rpc_id = rpc->id;
+	step->tracked->rpc = index_of_rpc(tracker, rpc);
 	if (step->d == TO_SERVICE) {
 		rpc_message_ended(step, rpc, TO_SERVICE, dir->next);
 		return;

@@ -452,6 +452,15 @@ rpc_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc
 }
 
 void
+bs_tracker_tagged(struct bs_tracker *tracker, const struct bs_tracked *tracked)
+{
+	struct rpc *rpc = &tracker->rpcs[tracked->rpc];
+
+	if (rpc->id == tracked->rpc_id)
+		rpc->tagged = 1;
+}
+
+void
 bs_tracker_stay(
 	struct bs_tracker *tracker, const struct bs_track_handle *handle, const struct bs_stay *stay)
 {

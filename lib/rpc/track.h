@@ -120,7 +120,7 @@ struct mark_node {
 enum rpc_state { RPC_FREE, RPC_REQUEST, RPC_WAITING, RPC_RESPONSE, RPC_DONE };
 
 #define STAY_PARTS 7u
-#define STAYS 2u /* per direction: the rx ring and the application queue */
+#define STAYS 3u /* per direction: the rx ring, handover, the application queue */
 
 struct rpc {
 	uint64_t id;
@@ -143,7 +143,7 @@ struct rpc {
 	uint8_t outcome; /* if decided: bs_outcome, else BS_OUTCOME_COUNT */
 	uint8_t ended[2], departed[2];
 	uint8_t has_key, oneway, has_status, counted_pending;
-	uint8_t early, first_of_flow;
+	uint8_t early, first_of_flow, tagged;
 	uint8_t mark_count;
 	uint8_t stay_count[2];
 	uint8_t label_len;

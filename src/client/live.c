@@ -2,16 +2,15 @@
 #include "live.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "connect.h"
 #include "options.h"
 #include "screen.h"
+#include "terminal.h"
 
 #define REFRESH_MS 1000
 
@@ -93,22 +92,6 @@ find_command(const char *name)
 	return found;
 }
 
-static struct bs_report_text
-text_options(void)
-{
-	bool terminal = isatty(STDOUT_FILENO) == 1;
-	struct winsize size = {.ws_col = 0};
-	const char *locale = setlocale(LC_CTYPE, "");
-
-	if (terminal)
-		ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-	return (struct bs_report_text){
-		.width = size.ws_col != 0 ? size.ws_col : 100,
-		.color = terminal && getenv("NO_COLOR") == NULL,
-		.utf8 = locale != NULL && strstr(locale, "UTF-8") != NULL,
-	};
-}
-
 /* The three answers of top, and how fast packets came since `before` (may be NULL). */
 static json_t *
 ask_top(int fd, const json_t *before, char error[CONNECT_ERROR_BYTES])
@@ -148,8 +131,9 @@ ask(int fd, const struct live_command *command, const char *params, const json_t
 static void
 show(const struct live_command *command, const struct values *values, const json_t *result)
 {
-	const struct bs_report_text options = text_options();
+	struct bs_report_text options;
 
+	bs_terminal(STDOUT_FILENO, &options);
 	if (values->json) {
 		json_dumpf(result, stdout, JSON_INDENT(2));
 		putchar('\n');

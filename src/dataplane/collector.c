@@ -16,6 +16,7 @@
 
 #define STAGE_UNITS 1024u
 #define SUMMARY_NS BS_NS_PER_S
+#define ANALYZER_COMES_NS (2 * BS_NS_PER_S)
 #define IDLE_SLEEP_NS 2000000l
 #define BRIEF_RESERVE 4u /* briefs leave a quarter of the budget to what has more to tell */
 #define CONTROL_UNITS 1024u
@@ -45,6 +46,7 @@ struct bs_collector {
 	struct bs_rec_loss loss_told; /* by the last LOSS record */
 	uint64_t records_sent, record_bytes, bad_records;
 	bool connected;
+	bool begun; /* draining */
 	size_t batch_bytes;
 	uint64_t batch_records;
 	uint64_t batch[BS_BATCH_MAX_BYTES / sizeof(uint64_t)];
@@ -232,6 +234,35 @@ tell_loss(struct bs_collector *collector, uint64_t t)
 	send_units(collector, &loss, BS_UNITS_OF(struct bs_rec_loss));
 }
 
+/* What each buffer has seen, summed over the queues that bear its name. */
+static void
+tell_buffer_counters(struct bs_collector *collector, uint64_t t)
+{
+	const struct bs_dataplane *dataplane = collector->dataplane;
+
+	for (unsigned i = 0; i < dataplane->buffer_count; i++) {
+		struct bs_rec_buffer record;
+
+		memset(&record, 0, sizeof(record));
+		bs_record_head(&record.head, BS_REC_BUFFER, 0);
+		record.t = t;
+		record.buffer = (uint16_t)(BS_BUFFER_FIRST_OWN + i);
+		for (unsigned q = 0; q < dataplane->queue_count; q++) {
+			const struct bs_queue *queue = dataplane->queues[q];
+
+			if (queue->buffer != record.buffer)
+				continue;
+			record.occupancy += rte_ring_count(queue->ring);
+			record.occupancy_max = RTE_MAX(record.occupancy_max, queue->occupancy_max);
+			record.packets += __atomic_load_n(&queue->dequeued, __ATOMIC_RELAXED);
+			record.dropped += __atomic_load_n(&queue->dropped, __ATOMIC_RELAXED);
+			record.wait_ns_sum += __atomic_load_n(&queue->wait_ns_sum, __ATOMIC_RELAXED);
+		}
+		if (record.packets + record.dropped + record.occupancy != 0)
+			send_units(collector, &record, BS_UNITS_OF(struct bs_rec_buffer));
+	}
+}
+
 /* Once a second: service counters summed over lcores, and what was lost. */
 static void
 summarise(struct bs_collector *collector, uint64_t t)
@@ -257,6 +288,7 @@ summarise(struct bs_collector *collector, uint64_t t)
 	}
 	collector->loss.ring_full = ring_full;
 	collector->loss.no_memory = no_memory;
+	tell_buffer_counters(collector, t);
 	tell_loss(collector, t);
 }
 
@@ -361,7 +393,7 @@ watch_heartbeats(struct bs_collector *collector, uint64_t t)
 			event.quality = BS_QUALITY_BOUND;
 			event.culprit_count = 1;
 			event.culprit_kind[0] = BS_CULPRIT_LCORE;
-			event.culprits[0].id = i;
+			event.culprits[0].id = lcore->lcore_id;
 			send_units(collector, &event, BS_UNITS_OF(struct bs_rec_event));
 		}
 	}
@@ -474,6 +506,19 @@ take_over_fd(struct bs_collector *collector)
 	tell_names(collector);
 }
 
+/* Until the analyzer has come for the first time, records wait in their rings for a while. */
+static bool
+may_drain(struct bs_collector *collector, uint64_t t)
+{
+	const struct bs_dataplane *dataplane = collector->dataplane;
+	const bool expected =
+		dataplane->config.analyzer.child || dataplane->config.analyzer.external;
+
+	collector->begun = collector->begun || !expected || collector->fd >= 0
+		|| t >= dataplane->t_start + ANALYZER_COMES_NS;
+	return collector->begun;
+}
+
 unsigned
 bs_collector_turn(struct bs_collector *collector)
 {
@@ -482,6 +527,8 @@ bs_collector_turn(struct bs_collector *collector)
 	unsigned moved = 0;
 
 	take_over_fd(collector);
+	if (!may_drain(collector, t))
+		return 0;
 	if (__atomic_exchange_n(&collector->retell, 0, __ATOMIC_RELAXED))
 		tell_names(collector);
 	tokens_refill(collector, t);
@@ -504,6 +551,9 @@ bs_collector_run(void *context)
 		if (bs_collector_turn(collector) == 0)
 			nanosleep(&pause, NULL);
 	}
+	/* what the lcores put before they stopped */
+	while (bs_collector_turn(collector) > 0)
+		continue;
 	return 0;
 }
 

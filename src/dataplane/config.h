@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The configuration file (JSON, ../interfaces in doc/guide.md) as a struct. All
+ * The configuration file (JSON; its keys: doc/guide.md) as a struct. All
  * is checked on loading: a struct bs_config that was loaded makes sense by
  * itself (names resolve, numbers are in range); only whether devices exist
  * remains to be seen.

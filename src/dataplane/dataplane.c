@@ -80,6 +80,7 @@ load_framers(struct bs_dataplane *dataplane, char *error)
 
 		memcpy(service->address, config->services[i].address, sizeof(service->address));
 		service->port = config->services[i].port;
+		service->class_ = config->services[i].class_in;
 		if (strcmp(protocol, "auto") == 0)
 			continue;
 		service->framer = bs_framers_find(&dataplane->framers, protocol);

@@ -99,7 +99,8 @@ bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned serv
 		return;
 	if (bs_drain_culprits(log,
 		    wait.contention > wait.congestion ? BS_CAUSE_CONTENTION : BS_CAUSE_CONGESTION,
-		    served, t_in, t_out, &culprit, 1) == 1) {
+		    served, t_in, t_out, &culprit, 1) == 1
+		&& culprit.service != BS_DRAIN_NO_SERVICE) {
 		stay->culprit_kind = BS_CULPRIT_SERVICE;
 		stay->culprit_id = culprit.service;
 	}

@@ -27,6 +27,7 @@ struct burst {
 	uint8_t hang_state;
 	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
 	struct bs_ingress *ingress;        /* likewise */
+	uint64_t t_here;                   /* when this lcore took it: t_poll, or later if handed over */
 };
 
 static bool
@@ -123,6 +124,25 @@ tell_rx_stay(struct bs_lcore *lcore, const struct burst *burst, const struct bs_
 	bs_tracker_stay(lcore->tracker, &tracked->handle, &stay);
 }
 
+/* What it waited in the handover ring for. */
+static void
+tell_handover_stay(struct bs_lcore *lcore, const struct burst *burst, const struct bs_tracked *tracked)
+{
+	struct bs_stay stay;
+
+	bs_stay_fill(&stay, lcore->rx_log, BS_DRAIN_OTHER, BS_BUFFER_HANDOVER, burst->t_poll, burst->t_here);
+	bs_tracker_stay(lcore->tracker, &tracked->handle, &stay);
+}
+
+static void
+account_rx_wait(struct bs_ingress *ingress, uint64_t wait_ns)
+{
+	bs_count(&ingress->waits, 1);
+	bs_count(&ingress->wait_ns_sum, wait_ns);
+	if (wait_ns > ingress->wait_ns_max)
+		__atomic_store_n(&ingress->wait_ns_max, wait_ns, __ATOMIC_RELAXED);
+}
+
 /* Follows one packet of this lcore's, edits its shim, and stages it for its way out. */
 static void
 take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
@@ -152,7 +172,11 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 			bs_meta(mbuf)->handle = tracked.handle;
 			mbuf->ol_flags |= bs_mbuf_handle_flag;
 			tell_rx_stay(lcore, burst, &tracked);
+			if (burst->ingress == NULL)
+				tell_handover_stay(lcore, burst, &tracked);
 		}
+		if (burst->ingress != NULL)
+			account_rx_wait(burst->ingress, burst->t_poll - tracked.t_arrival);
 		bs_shim_edit(&step);
 	} else if (packet->parse == BS_PARSE_ICMP) {
 		bs_shim_icmp(&step);
@@ -213,7 +237,7 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 		else
 			hand_over(lcore, burst, i, owner);
 	}
-	bs_queues_flush(lcore, burst->t_poll);
+	bs_queues_flush(lcore, burst->t_here);
 }
 
 /* If the poll gap was long, how much of it the lcore was not there. */
@@ -249,7 +273,7 @@ bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress)
 	burst.ingress = ingress;
 	burst.rx_log = lcore->rx_log;
 	burst.t_low = ingress->t_short;
-	burst.t_poll = bs_lcore_now(lcore);
+	burst.t_poll = burst.t_here = bs_lcore_now(lcore);
 	if (burst.count < BS_BURST)
 		ingress->t_short = t_before;
 	for (unsigned i = 0; i < burst.count; i++)
@@ -271,10 +295,12 @@ bs_handover_poll(struct bs_lcore *lcore)
 	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
 		struct rte_mbuf *mbufs[BS_BURST];
 		unsigned n, begin = 0;
+		uint64_t t_here;
 
 		if (lcore->handover[i] == NULL)
 			continue;
 		n = rte_ring_sc_dequeue_burst(lcore->handover[i], (void **)mbufs, BS_BURST, NULL);
+		t_here = n > 0 ? bs_lcore_now(lcore) : 0;
 		moved += n;
 		/* packets of one burst there are one burst here */
 		while (begin < n) {
@@ -288,6 +314,7 @@ bs_handover_poll(struct bs_lcore *lcore)
 			burst.rx_log = NULL;
 			burst.t_low = meta->t_low;
 			burst.t_poll = meta->t_poll;
+			burst.t_here = t_here;
 			burst.hang_ns = meta->hang_ns;
 			burst.hang_state = meta->hang_state;
 			while (end < n && bs_meta(mbufs[end])->t_poll == burst.t_poll

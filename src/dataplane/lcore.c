@@ -57,7 +57,7 @@ bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_
 	event.quality = BS_QUALITY_EXACT;
 	event.upstream = upstream;
 	event.culprit_kind[0] = BS_CULPRIT_LCORE;
-	event.culprits[0].id = lcore->index;
+	event.culprits[0].id = lcore->lcore_id;
 	event.culprit_count = type == BS_CAUSE_HANG;
 	bs_lcore_put(lcore, &event, BS_UNITS_OF(struct bs_rec_event));
 }

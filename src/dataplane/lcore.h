@@ -104,7 +104,7 @@ struct bs_ingress {
 	uint8_t served;    /* its pair in the lcore's rx log */
 	uint64_t t_short;  /* last poll that found fewer than asked for */
 	uint64_t packets, bytes;
-	uint64_t wait_ns_sum, wait_ns_max;
+	uint64_t waits, wait_ns_sum, wait_ns_max; /* of packets of followed flows */
 };
 
 /* What left a shared tx queue's owner for the flow's owner to know. */
@@ -140,7 +140,6 @@ struct bs_lcore {
 	struct rte_ring *handover[BS_CONFIG_LCORES];    /* from lcore i to this one */
 	struct rte_ring *departures[BS_CONFIG_LCORES];  /* likewise; struct bs_departure */
 	struct rte_ring *records;                       /* to the collector: units */
-	uint16_t handover_buffer;
 
 	struct bs_lcore_counters counters;
 	uint64_t t_turn;       /* last look at the clock */

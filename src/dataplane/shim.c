@@ -218,6 +218,7 @@ tag(struct bs_shim_step *step)
 	shim.remaining = tracked->remaining;
 	bs_tcp_tag(packet, (uint8_t *)rte_pktmbuf_prepend(step->mbuf, BS_SHIM_OPTION_BYTES), &shim);
 	bs_tagging_tagged(tracked->tagging, begin, end);
+	bs_tracker_tagged(step->lcore->tracker, tracked);
 	bs_count(&step->lcore->counters.tag[BS_TAG_BYTES], BS_SHIM_OPTION_BYTES);
 }
 

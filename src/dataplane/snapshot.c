@@ -48,6 +48,7 @@ add_queue(struct bs_snapshot *snapshot, const struct bs_queue *queue)
 		buffer->occupancy_max = queue->occupancy_max;
 	buffer->packets += __atomic_load_n(&queue->dequeued, __ATOMIC_RELAXED);
 	buffer->dropped += __atomic_load_n(&queue->dropped, __ATOMIC_RELAXED);
+	buffer->waits += __atomic_load_n(&queue->dequeued, __ATOMIC_RELAXED);
 	buffer->wait_ns_sum += __atomic_load_n(&queue->wait_ns_sum, __ATOMIC_RELAXED);
 	if (queue->wait_ns_max > buffer->wait_ns_max)
 		buffer->wait_ns_max = queue->wait_ns_max;
@@ -91,8 +92,12 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, ingress->buffer);
 
 		snapshot->rx_packets += ingress->packets;
-		if (buffer != NULL)
-			buffer->packets += ingress->packets;
+		if (buffer == NULL)
+			continue;
+		buffer->packets += ingress->packets;
+		buffer->waits += ingress->waits;
+		buffer->wait_ns_sum += ingress->wait_ns_sum;
+		buffer->wait_ns_max = RTE_MAX(buffer->wait_ns_max, ingress->wait_ns_max);
 	}
 	for (unsigned i = 0; i < lcore->egress_count; i++) {
 		const struct bs_egress *egress = &lcore->egress[i];

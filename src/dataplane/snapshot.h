@@ -67,7 +67,7 @@ struct bs_snapshot_buffer {
 	char quality[16];   /* of its waits: exact estimated bound, or "not observable" */
 	uint32_t capacity, occupancy, occupancy_max;
 	uint64_t packets, dropped;
-	uint64_t wait_ns_sum, wait_ns_max;
+	uint64_t waits, wait_ns_sum, wait_ns_max; /* waits that were measured */
 };
 
 /* Quantiles of a duration, ns; count 0: nothing was measured. */

@@ -174,7 +174,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 static json_t *
 buffer_json(const struct bs_snapshot_buffer *buffer)
 {
-	bool waits = strcmp(buffer->quality, "not observable") != 0 && buffer->packets > 0;
+	bool waits = buffer->waits > 0;
 	bool sized = buffer->capacity != 0;
 
 	return json_pack("{s:i, s:o, s:b, s:b, s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -187,7 +187,7 @@ buffer_json(const struct bs_snapshot_buffer *buffer)
 		"occupancy", sized ? number(buffer->occupancy) : json_null(), "occupancy_max",
 		sized ? number(buffer->occupancy_max) : json_null(), "packets",
 		number(buffer->packets), "dropped", number(buffer->dropped), "wait_mean_ns",
-		waits ? number(buffer->wait_ns_sum / buffer->packets) : json_null(), "wait_max_ns",
+		waits ? number(buffer->wait_ns_sum / buffer->waits) : json_null(), "wait_max_ns",
 		waits ? number(buffer->wait_ns_max) : json_null());
 }
 

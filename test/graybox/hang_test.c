@@ -103,7 +103,7 @@ a_thread_without_a_cpu_is_preempted_not_stalled(void **state)
 	struct gb_flow flow = gb_flow(40000, 6379);
 
 	(void)state;
-	request_meets_absence(gb, &flow, 20 * GB_MS, 10 * GB_MS);
+	request_meets_absence(gb, &flow, 20 * GB_MS, 20 * GB_MS);
 	answer(gb, &flow, 7);
 	assert_half_is(gb, 20 * GB_MS, BS_DETAIL_PREEMPTED);
 	assert_episode(gb, "wire.rx", 0, GB_T0, GB_T0 + 20 * GB_MS, BS_DETAIL_PREEMPTED);
@@ -111,16 +111,24 @@ a_thread_without_a_cpu_is_preempted_not_stalled(void **state)
 	gb_close(gb);
 }
 
+/* The request came in the middle of the 20 ms, so 5 of the 15 ms that the lcore was held are its. */
 static void
-less_than_half_of_it_without_a_cpu_is_stalled(void **state)
+time_with_and_without_a_cpu_is_told_apart(void **state)
 {
 	struct gb *gb = gb_open(NULL);
 	struct gb_flow flow = gb_flow(40000, 6379);
+	struct bs_rpc_view rpc;
 
 	(void)state;
-	request_meets_absence(gb, &flow, 20 * GB_MS, 10 * GB_MS - 1);
+	request_meets_absence(gb, &flow, 20 * GB_MS, 5 * GB_MS);
 	answer(gb, &flow, 7);
-	assert_half_is(gb, 20 * GB_MS, BS_DETAIL_STALLED);
+	rpc = gb_rpc(gb, 0);
+	gb_assert_parts(&rpc,
+		{5 * GB_MS, gb_buffer(gb, "wire.rx"), BS_CAUSE_HANG, BS_DETAIL_STALLED},
+		{5 * GB_MS, gb_buffer(gb, "wire.rx"), BS_CAUSE_HANG, BS_DETAIL_PREEMPTED},
+		{SERVICE_NS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 0});
+	assert_int_equal(gb_snapshot(gb)->lcores[0].stalled_ns, 15 * GB_MS);
+	assert_int_equal(gb_snapshot(gb)->lcores[0].preempted_ns, 5 * GB_MS);
 	gb_close(gb);
 }
 
@@ -345,7 +353,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		GB_TEST(a_stalled_lcore_makes_a_hang_of_the_rx_ring),
 		GB_TEST(a_thread_without_a_cpu_is_preempted_not_stalled),
-		GB_TEST(less_than_half_of_it_without_a_cpu_is_stalled),
+		GB_TEST(time_with_and_without_a_cpu_is_told_apart),
 		GB_TEST(an_absence_below_the_threshold_is_in_the_parts_but_no_event),
 		GB_TEST(a_poll_gap_just_short_of_an_absence_is_contention),
 		GB_TEST(the_collector_tells_of_a_hang_while_it_lasts),

@@ -70,6 +70,7 @@ fake_buffer(struct fake *fake, const char *name, unsigned capacity, unsigned occ
 		.occupancy_max = occupancy * 2,
 		.packets = 1000 + at,
 		.dropped = at,
+		.waits = strcmp(quality, "not observable") == 0 ? 0 : 1000 + at,
 		.wait_ns_sum = (1000 + at) * 2500,
 		.wait_ns_max = 70000 + at};
 	snprintf(buffer->name, sizeof(buffer->name), "%s", name);
