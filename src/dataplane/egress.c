@@ -22,14 +22,12 @@ tokens_refill(struct bs_egress *egress, uint64_t t)
 {
 	const uint64_t bytes_per_s = egress->port->rate_bps / 8;
 	const int64_t limit = (int64_t)(bytes_per_s * RATE_BURST_NS / BS_NS_PER_S) + 2048;
-	uint64_t elapsed_ns = t - egress->t_tokens;
+	const bs_uint128 credit =
+		(bs_uint128)(t - egress->t_tokens) * bytes_per_s + egress->token_rest;
 
-	if (elapsed_ns > BS_NS_PER_S)
-		elapsed_ns = BS_NS_PER_S;
-	if (elapsed_ns * bytes_per_s < BS_NS_PER_S)
-		return;
 	egress->t_tokens = t;
-	egress->tokens_bytes += (int64_t)(elapsed_ns * bytes_per_s / BS_NS_PER_S);
+	egress->token_rest = (uint64_t)(credit % BS_NS_PER_S);
+	egress->tokens_bytes += (int64_t)(credit / BS_NS_PER_S);
 	if (egress->tokens_bytes > limit)
 		egress->tokens_bytes = limit;
 }
