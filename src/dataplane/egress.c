@@ -95,6 +95,7 @@ bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned serv
 	stay->unobserved = part(wait.unobserved);
 	if (wait.congestion + wait.contention < BS_STALL_NS)
 		return;
+	/* if most of it went to nobody in particular, there is no culprit */
 	if (bs_drain_culprits(log,
 		    wait.contention > wait.congestion ? BS_CAUSE_CONTENTION : BS_CAUSE_CONGESTION,
 		    served, t_in, t_out, &culprit, 1) == 1
@@ -187,8 +188,8 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 		bs_count(&egress->tx_refusals, 1);
 		blocked(lcore, egress, t);
 	} else {
-		egress->pending_queue = NULL;
 		pause_episode(lcore, egress, t, true);
+		egress->pending_queue = NULL;
 		bs_drain_set(egress->log, t, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
 	}
 	return sent;
