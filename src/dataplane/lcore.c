@@ -165,6 +165,7 @@ static void
 housekeep(struct bs_lcore *lcore, uint64_t t)
 {
 	bs_tracker_advance(lcore->tracker, t);
+	bs_queues_tell(lcore, t);
 	if (t - lcore->t_scheduler >= SCHEDULER_NS) {
 		lcore->t_scheduler = t;
 		lcore->run_delay_ns = lcore->dataplane->run_delay_ns();

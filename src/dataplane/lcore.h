@@ -211,6 +211,8 @@ void bs_queue_destroy(struct bs_queue *queue);
 void bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *mbuf);
 /* Makes what was staged visible to the drainers; drops and counts what finds no room. */
 void bs_queues_flush(struct bs_lcore *lcore, uint64_t t);
+/* Housekeeping: tells of episodes of drops that are over, or have gone on for long. */
+void bs_queues_tell(struct bs_lcore *lcore, uint64_t t);
 
 /* egress.c */
 unsigned bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress);

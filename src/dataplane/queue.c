@@ -114,9 +114,18 @@ bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
 			queue->occupancy_max = occupancy;
 		if (n < queue->staged)
 			drop(lcore, queue, &queue->stage[n], queue->staged - n, t);
-		else
-			drop_episode(lcore, queue, t);
 		queue->staged = 0;
 	}
 	lcore->touched_count = 0;
+}
+
+void
+bs_queues_tell(struct bs_lcore *lcore, uint64_t t)
+{
+	const struct bs_dataplane *dataplane = lcore->dataplane;
+
+	for (unsigned i = 0; i < dataplane->queue_count; i++) {
+		if (dataplane->queues[i]->producer == lcore)
+			drop_episode(lcore, dataplane->queues[i], t);
+	}
 }
