@@ -33,7 +33,7 @@ struct bs_diag_output {
 };
 
 struct bs_diag_config {
-	uint64_t detect_ns[6]; /* by bs_cause, shortest stretch that is evidence; DROP: 0 */
+	uint64_t detect_ns[6]; /* see bs_diag_detect */
 	double outlier_mads;   /* k of median + k MAD of log latency; 0: default 6 */
 	uint64_t settle_ns; /* how long a verdict waits for evidence of others; 0: default 100 ms */
 	bool offline;	    /* feed() only learns; judge() decides */
@@ -44,11 +44,18 @@ struct bs_diag_config {
 struct bs_diag *bs_diag_create(const struct bs_diag_config *config);
 void bs_diag_destroy(struct bs_diag *diag);
 
+/* Shortest stretches that are evidence, by bs_cause; DROP: 0. For what is fed and judged from now
+ * on. */
+void bs_diag_detect(struct bs_diag *diag, const uint64_t detect_ns[6]);
+
 /*
- * SLO of a service (0: none), or of its operations whose label begins with
- * `match`. 0 or -ENOSPC.
+ * SLO of a service (match NULL or empty), or of its operations whose label begins
+ * with `match`; 0: none. One given again replaces the earlier. 0 or -ENOSPC.
  */
 int bs_diag_slo(struct bs_diag *diag, unsigned service, const char *match, uint64_t slo_ns);
+
+/* Forgets all SLOs. */
+void bs_diag_slo_clear(struct bs_diag *diag);
 
 /*
  * Takes the next record of a stream, an RPC with its whole group (bytes: all of

@@ -89,8 +89,7 @@ bs_diag_create(const struct bs_diag_config *config)
 	if (config->settle_ns == 0)
 		diag->config.settle_ns = DEFAULT_SETTLE_NS;
 	diag->normal = normal_create();
-	diag->services =
-		services_create(ns_max(config->detect_ns[BS_CAUSE_HANG], 1), config->offline);
+	diag->services = services_create(config->offline);
 	diag->episodes = episodes_create(config->offline);
 	diag->incidents =
 		incidents_create(config->offline, config->output.incident, config->output.context);
@@ -101,6 +100,7 @@ bs_diag_create(const struct bs_diag_config *config)
 		errno = ENOMEM;
 		return NULL;
 	}
+	bs_diag_detect(diag, config->detect_ns);
 	return diag;
 }
 
@@ -117,6 +117,26 @@ bs_diag_destroy(struct bs_diag *diag)
 	free(diag);
 }
 
+void
+bs_diag_detect(struct bs_diag *diag, const uint64_t detect_ns[6])
+{
+	memcpy(diag->config.detect_ns, detect_ns, sizeof(diag->config.detect_ns));
+	services_detect(diag->services, detect_ns[BS_CAUSE_HANG]);
+}
+
+/* The rule for exactly this, or a free one; NULL: no room. */
+static struct slo_rule *
+slo_rule(struct bs_diag *diag, unsigned service, const char *match, size_t length)
+{
+	for (unsigned i = 0; i < diag->rule_count; i++) {
+		struct slo_rule *rule = &diag->rules[i];
+		if (rule->service == service && rule->length == length &&
+			memcmp(rule->match, match, length) == 0)
+			return rule;
+	}
+	return diag->rule_count < SLO_RULES ? &diag->rules[diag->rule_count++] : NULL;
+}
+
 int
 bs_diag_slo(struct bs_diag *diag, unsigned service, const char *match, uint64_t slo_ns)
 {
@@ -128,15 +148,27 @@ bs_diag_slo(struct bs_diag *diag, unsigned service, const char *match, uint64_t 
 		return 0;
 	}
 	size_t length = strlen(match);
-	if (diag->rule_count == SLO_RULES || length > BS_LABEL_BYTES)
+	if (length > BS_LABEL_BYTES)
+		return -ENOSPC;
+	struct slo_rule *rule = slo_rule(diag, service, match, length);
+	if (!rule)
 		return -ENOSPC;
 
-	struct slo_rule *rule = &diag->rules[diag->rule_count++];
 	rule->service = (uint16_t)service;
 	rule->slo_ns = slo_ns;
 	rule->length = (uint8_t)length;
 	memcpy(rule->match, match, length);
 	return 0;
+}
+
+void
+bs_diag_slo_clear(struct bs_diag *diag)
+{
+	diag->rule_count = 0;
+	for (unsigned s = 0; s < DIAG_SERVICES; s++) {
+		diag->counts[s].slo_ns = 0;
+		diag->counts[s].slo_given = false;
+	}
 }
 
 /* Of the longest match, else of the service. */

@@ -67,13 +67,12 @@ struct services {
 };
 
 struct services *
-services_create(uint64_t hang_ns, bool offline)
+services_create(bool offline)
 {
 	struct services *services = calloc(1, sizeof(*services));
 	if (!services)
 		return NULL;
 
-	services->hang_ns = hang_ns;
 	services->silence_slots = offline ? SILENCES_OFFLINE : SILENCES_LIVE;
 	services->probe_slots = offline ? PROBES_OFFLINE : PROBES_LIVE;
 	services->silences = calloc(services->silence_slots, sizeof(*services->silences));
@@ -93,6 +92,12 @@ services_destroy(struct services *services)
 	free(services->silences);
 	free(services->probes);
 	free(services);
+}
+
+void
+services_detect(struct services *services, uint64_t hang_ns)
+{
+	services->hang_ns = ns_max(hang_ns, 1);
 }
 
 /* NULL for 0, and for one whose place a newer one took. */

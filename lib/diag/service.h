@@ -45,9 +45,11 @@ struct waiting {
 
 struct services;
 
-/* Silences shorter than hang_ns say nothing. NULL with errno ENOMEM. */
-struct services *services_create(uint64_t hang_ns, bool offline);
+struct services *services_create(bool offline); /* NULL with errno ENOMEM */
 void services_destroy(struct services *services);
+
+/* Silences shorter than hang_ns say nothing, from now on. */
+void services_detect(struct services *services, uint64_t hang_ns);
 
 /*
  * Learns concurrency; a silence that this answer falls into ends there. An RPC

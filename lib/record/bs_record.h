@@ -65,11 +65,17 @@ struct bs_rec_hello {
 	uint16_t node;
 	uint64_t t_start;
 	uint64_t pid;
-	uint8_t reserved[32];
+	uint64_t detect_ns[6]; /* by bs_cause, shortest stretch that is an event; DROP: 0 */
+	uint8_t reserved[48];
 };
 #define BS_HELLO_MAGIC 0xB5C09E12u
 
-enum bs_name_kind { BS_NAME_BUFFER = 1, BS_NAME_SERVICE, BS_NAME_PROTOCOL };
+/*
+ * A HELLO is followed by all names that are known; another one, after a reload,
+ * by all of them again. OPERATION: the SLO of those operations of service
+ * `number` whose label begins with `name`.
+ */
+enum bs_name_kind { BS_NAME_BUFFER = 1, BS_NAME_SERVICE, BS_NAME_PROTOCOL, BS_NAME_OPERATION };
 
 /* What buffers have: section 2.1 of the design. */
 #define BS_BUFFER_LOSSY 0x01u
@@ -85,7 +91,7 @@ struct bs_rec_name {
 	uint8_t properties; /* buffers: BS_BUFFER_* */
 	uint8_t protocol;   /* services */
 	uint16_t port;
-	uint64_t slo_ns; /* services: 0 = none */
+	uint64_t slo_ns; /* services, operations: 0 = none */
 	uint8_t address[16];
 	char name[BS_NAME_BYTES]; /* NUL-terminated */
 	uint32_t capacity;

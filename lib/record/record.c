@@ -88,6 +88,7 @@ name_ok(const struct bs_record *head)
 	case BS_NAME_BUFFER:
 		return r->number >= BS_BUFFER_FIRST_OWN && buffer_ok(r->number);
 	case BS_NAME_SERVICE:
+	case BS_NAME_OPERATION:
 		return service_ok(r->number);
 	case BS_NAME_PROTOCOL:
 		return r->number < BS_MAX_PROTOCOLS;
@@ -239,7 +240,7 @@ incident_ok(const struct bs_record *head)
 /* Type, struct, units, check. Units are written out: a layout that changes size must not go unseen.
  */
 #define RECORDS(X)                                                                                 \
-	X(BS_REC_HELLO, struct bs_rec_hello, 1, hello_ok)                                          \
+	X(BS_REC_HELLO, struct bs_rec_hello, 2, hello_ok)                                          \
 	X(BS_REC_NAME, struct bs_rec_name, 2, name_ok)                                             \
 	X(BS_REC_SERVICE, struct bs_rec_service, 2, rec_service_ok)                                \
 	X(BS_REC_BUFFER, struct bs_rec_buffer, 1, rec_buffer_ok)                                   \

@@ -186,6 +186,17 @@ bs_analyzer_destroy(struct bs_analyzer *analyzer)
 	free(analyzer);
 }
 
+static void
+take_slo(struct bs_analyzer *analyzer, const struct bs_rec_name *name)
+{
+	bool operation = name->kind == BS_NAME_OPERATION;
+
+	if ((operation || name->kind == BS_NAME_SERVICE) &&
+		bs_diag_slo(analyzer->diag, name->number, operation ? name->name : NULL,
+			name->slo_ns) != 0)
+		analyzer->counters.slo_refused++;
+}
+
 /* One record, or an RPC with its group; *offset is moved past the group. False if it is malformed.
  */
 static bool
@@ -208,15 +219,15 @@ take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t b
 		*offset = begin + group_bytes;
 		break;
 	}
-	case BS_REC_NAME: {
-		const struct bs_rec_name *name = (const void *)head;
-
-		/* 0 as well: a reload may have taken the SLO away. */
-		if (name->kind == BS_NAME_SERVICE &&
-			bs_diag_slo(analyzer->diag, name->number, NULL, name->slo_ns) != 0)
-			analyzer->counters.slo_refused++;
+	case BS_REC_HELLO:
+		/* All is told anew: a reload may have taken SLOs away. */
+		bs_diag_slo_clear(analyzer->diag);
+		bs_diag_detect(analyzer->diag,
+			((const struct bs_rec_hello *)(const void *)head)->detect_ns);
 		break;
-	}
+	case BS_REC_NAME:
+		take_slo(analyzer, (const void *)head);
+		break;
 	default:
 		break;
 	}

@@ -158,6 +158,24 @@ tell_buffers(struct bs_collector *collector)
 }
 
 static void
+tell_operations(struct bs_collector *collector, unsigned number)
+{
+	const struct bs_config_service *service = &collector->dataplane->config.services[number];
+
+	for (unsigned i = 0; i < service->operation_count; i++) {
+		struct bs_rec_name name;
+
+		memset(&name, 0, sizeof(name));
+		bs_record_head(&name.head, BS_REC_NAME, 0);
+		name.kind = BS_NAME_OPERATION;
+		name.number = (uint16_t)number;
+		name.slo_ns = service->operations[i].slo_ns;
+		memcpy(name.name, service->operations[i].match, sizeof(name.name));
+		send_units(collector, &name, BS_UNITS_OF(struct bs_rec_name));
+	}
+}
+
+static void
 tell_services(struct bs_collector *collector)
 {
 	const struct bs_config *config = &collector->dataplane->config;
@@ -177,6 +195,7 @@ tell_services(struct bs_collector *collector)
 		memcpy(name.address, service->address, sizeof(name.address));
 		memcpy(name.name, service->name, sizeof(name.name));
 		send_units(collector, &name, BS_UNITS_OF(struct bs_rec_name));
+		tell_operations(collector, i);
 	}
 }
 
@@ -210,6 +229,7 @@ tell_names(struct bs_collector *collector)
 	hello.node = collector->dataplane->config.node;
 	hello.t_start = collector->dataplane->t_start;
 	hello.pid = (uint64_t)getpid();
+	memcpy(hello.detect_ns, collector->dataplane->config.detect_ns, sizeof(hello.detect_ns));
 	send_units(collector, &hello, BS_UNITS_OF(struct bs_rec_hello));
 	tell_buffers(collector);
 	tell_services(collector);

@@ -35,7 +35,7 @@ struct bs_config_path {
 };
 
 struct bs_config_operation {
-	char match[BS_FRAME_LABEL_BYTES]; /* prefix of the label */
+	char match[BS_NAME_BYTES]; /* prefix of the label */
 	uint64_t slo_ns;
 };
 

@@ -86,6 +86,40 @@ def reload_takes_thresholds_and_refuses_the_rest(lab):
     expect(lab.reachable("client", SERVICE, 6379), "the service is not reached after the reload")
 
 
+def slo_of_an_operation_reaches_the_diagnosis_until_a_reload(lab):
+    lab.standard()
+    lab.redis()
+    dataplane = lab.bufscoped(services=[{
+        "name": "kv", "address": SERVICE, "port": 6379, "protocol": "resp", "slo": "50ms",
+        "operations": [{"match": "GET", "slo": "1us"}]}]).start()
+    sock = lab.connect("client", SERVICE, 6379)
+
+    def slow_gets():
+        """GETs that came back as beyond their SLO; no SET does."""
+        for _ in range(20):
+            harness.resp(sock, "SET", "a", "b")
+            harness.resp(sock, "GET", "a")
+        rpcs = [rpc for rpc in dataplane.anomalies() if "slo" in rpc["anomalous_by"]]
+        expect(all(rpc["label"].startswith("GET") for rpc in rpcs), f"beyond the SLO: {rpcs}")
+        return rpcs
+
+    # Full records of RPCs this fast come once the analyzer has asked for them.
+    wait_for("GETs beyond their SLO", slow_gets, interval=0.1)
+    config = dataplane.config()
+    with open(lab.path(f"{dataplane.prefix}.json"), encoding="utf-8") as file:
+        config["ports"] = json.load(file)["ports"]
+    config["services"][0]["operations"] = []
+    dataplane.write(config)
+    dataplane.process.send(signal.SIGHUP)
+
+    def quiet():
+        before = len(slow_gets())
+        harness.hold(0.5)
+        return len(slow_gets()) == before
+
+    wait_for("no more of them", quiet)
+
+
 def second_instance_of_a_prefix_is_refused(lab):
     lab.standard()
     lab.redis()
@@ -95,4 +129,6 @@ def second_instance_of_a_prefix_is_refused(lab):
 
 
 harness.main(wrong_configurations_are_refused, check_prints_the_chain,
-             reload_takes_thresholds_and_refuses_the_rest, second_instance_of_a_prefix_is_refused)
+             reload_takes_thresholds_and_refuses_the_rest,
+             slo_of_an_operation_reaches_the_diagnosis_until_a_reload,
+             second_instance_of_a_prefix_is_refused)

@@ -94,9 +94,31 @@ add_service(struct rig *rig, uint64_t slo_ns)
 	add(rig, &name, BS_REC_NAME, sizeof(name));
 }
 
+static void
+add_hello(struct rig *rig, uint64_t pause_ns)
+{
+	struct bs_rec_hello hello = {
+		.magic = BS_HELLO_MAGIC,
+		.version = BS_RECORD_VERSION,
+		.detect_ns = {0, pause_ns, 200000, 200000, 200000, 1000000},
+	};
+
+	add(rig, &hello, BS_REC_HELLO, sizeof(hello));
+}
+
+static void
+add_operation(struct rig *rig, const char *match, uint64_t slo_ns)
+{
+	struct bs_rec_name name = {.kind = BS_NAME_OPERATION, .number = SERVICE, .slo_ns = slo_ns};
+
+	strcpy(name.name, match);
+	add(rig, &name, BS_REC_NAME, sizeof(name));
+}
+
 /* An RPC that the service worked on all the time. Returns its ID. */
 static uint64_t
-add_rpc(struct rig *rig, uint64_t t, uint64_t latency_ns)
+add_rpc_of(struct rig *rig, uint64_t t, uint64_t latency_ns, const char *label, uint16_t buffer,
+	uint8_t cause)
 {
 	struct bs_rec_rpc rpc = {
 		.id = rig->next_id++,
@@ -118,17 +140,25 @@ add_rpc(struct rig *rig, uint64_t t, uint64_t latency_ns)
 		.segment_count = 1,
 		.service = SERVICE,
 		.outcome = BS_OUTCOME_ANSWERED,
+		.label_len = (uint8_t)strlen(label),
 	};
 	struct bs_rec_segment segment = {
 		.rpc_id = rpc.id,
 		.end_ns = latency_ns,
-		.buffer = BS_BUFFER_SERVICE,
-		.cause = BS_CAUSE_COMPUTE,
+		.buffer = buffer,
+		.cause = cause,
 	};
 
+	memcpy(rpc.label, label, rpc.label_len);
 	add(rig, &rpc, BS_REC_RPC, sizeof(rpc));
 	add(rig, &segment, BS_REC_SEGMENT, sizeof(segment));
 	return rpc.id;
+}
+
+static uint64_t
+add_rpc(struct rig *rig, uint64_t t, uint64_t latency_ns)
+{
+	return add_rpc_of(rig, t, latency_ns, "", BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
 }
 
 /* Sends the batch and lets the analyzer take it. */
@@ -193,6 +223,59 @@ rpc_over_its_services_slo_comes_back_as_a_verdict_with_its_group(void **state)
 	assert_int_equal(rpc.segment_count, 1);
 	assert_int_equal(bs_analyzer_counters(rig->analyzer)->records, 22);
 	assert_int_equal(bs_analyzer_counters(rig->analyzer)->malformed, 0);
+}
+
+/* Why that RPC came back as anomalous; 0 if it did not. */
+static unsigned
+anomalous_by(struct rig *rig, uint64_t id)
+{
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+	unsigned by = 0;
+
+	deliver(rig);
+	clock_ns += 2 * BS_NS_PER_S;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	while (next_verdict(rig, &verdict, &rpc))
+		if (verdict.rpc_id == id)
+			by = verdict.anomalous_by;
+	return by;
+}
+
+static void
+slo_of_an_operation_counts_until_it_is_not_told_any_more(void **state)
+{
+	struct rig *rig = *state;
+	const uint16_t service = BS_BUFFER_SERVICE;
+	uint64_t t = T0;
+
+	for (unsigned round = 0; round < 3; round++, t += 3 * BS_NS_PER_S) {
+		add_hello(rig, 200000);
+		add_service(rig, 50 * BS_NS_PER_MS);
+		if (round == 1)
+			add_operation(rig, "LRANGE", BS_NS_PER_MS);
+		uint64_t other =
+			add_rpc_of(rig, t, 20 * BS_NS_PER_MS, "GET", service, BS_CAUSE_COMPUTE);
+		uint64_t id =
+			add_rpc_of(rig, t, 20 * BS_NS_PER_MS, "LRANGE", service, BS_CAUSE_COMPUTE);
+		assert_int_not_equal(id, other);
+		assert_int_equal(anomalous_by(rig, id), round == 1 ? BS_BY_SLO : 0);
+	}
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->malformed, 0);
+}
+
+static void
+thresholds_of_the_hello_are_those_of_the_diagnosis(void **state)
+{
+	struct rig *rig = *state;
+	const uint16_t socket = BS_BUFFER_CLIENT_SOCKET_RX;
+	uint64_t t = T0;
+
+	for (unsigned round = 0; round < 3; round++, t += 3 * BS_NS_PER_S) {
+		add_hello(rig, round == 1 ? 50 * BS_NS_PER_MS : 5 * BS_NS_PER_MS);
+		uint64_t id = add_rpc_of(rig, t, 20 * BS_NS_PER_MS, "GET", socket, BS_CAUSE_PAUSE);
+		assert_int_equal(anomalous_by(rig, id), round == 1 ? 0 : BS_BY_EVIDENCE);
+	}
 }
 
 /* What a batch says before its first bad record counts; the next batch is taken whole. */
@@ -351,6 +434,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_RIG(rpc_over_its_services_slo_comes_back_as_a_verdict_with_its_group),
+		WITH_RIG(slo_of_an_operation_counts_until_it_is_not_told_any_more),
+		WITH_RIG(thresholds_of_the_hello_are_those_of_the_diagnosis),
 		WITH_RIG(bad_record_costs_the_rest_of_its_batch_only),
 		WITH_RIG(rpc_without_its_segment_is_malformed),
 		WITH_RIG(batch_cut_in_a_record_is_malformed),

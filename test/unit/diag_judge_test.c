@@ -118,6 +118,55 @@ test_slo_of_service_and_of_the_longest_matching_operation(void **state)
 	heard_destroy(heard);
 }
 
+static unsigned
+anomalous_lrange(struct heard *heard, uint64_t ns)
+{
+	struct group group;
+	group_simple(&group, 1000, 0, T0, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, ns);
+	group_rpc(&group)->label_len = 6;
+	memcpy(group_rpc(&group)->label, "LRANGE", 6);
+	return judge_group(heard, &group).anomalous_by & BS_BY_SLO;
+}
+
+static void
+test_slo_given_again_replaces_and_a_cleared_one_is_gone(void **state)
+{
+	(void)state;
+	struct heard *heard = warm(64);
+	/* More often than there is room for rules. */
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(bs_diag_slo(heard->diag, 0, "LRANGE", 10 * MS + i), 0);
+	assert_int_equal(bs_diag_slo(heard->diag, 0, "LRANGE", 20 * MS), 0);
+	assert_int_equal(anomalous_lrange(heard, 19 * MS), 0);
+	assert_int_equal(anomalous_lrange(heard, 21 * MS), BS_BY_SLO);
+	assert_int_equal(bs_diag_slo(heard->diag, 0, NULL, MS), 0);
+	bs_diag_slo_clear(heard->diag);
+	assert_int_equal(anomalous_lrange(heard, 21 * MS), 0);
+	heard_destroy(heard);
+}
+
+static void
+test_thresholds_of_evidence_can_change(void **state)
+{
+	(void)state;
+	const uint64_t detect_ns[6] = {[BS_CAUSE_PAUSE] = 5 * MS, [BS_CAUSE_HANG] = 300 * MS};
+	struct heard *heard = warm(64);
+	struct group group;
+	assert_int_equal(anomalous_by(heard, OWN_QUEUE, BS_CAUSE_PAUSE, 4 * MS), BS_BY_EVIDENCE);
+	bs_diag_detect(heard->diag, detect_ns);
+	assert_int_equal(anomalous_by(heard, OWN_QUEUE, BS_CAUSE_PAUSE, 4 * MS), 0);
+	assert_int_equal(anomalous_by(heard, OWN_QUEUE, BS_CAUSE_PAUSE, 6 * MS), BS_BY_EVIDENCE);
+	/* A silence shorter than a hang says nothing, so nobody asks whether it was one. */
+	feed_silence(heard, T0, T0 + 250 * MS, 1000, 1, 0);
+	group_simple(&group, 1000, 0, T0 - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 250 * MS);
+	assert_int_equal(judge_group(heard, &group).alternative_count, 0);
+	feed_silence(heard, T0 + SEC, T0 + SEC + 350 * MS, 1001, 1, 0);
+	group_simple(
+		&group, 1001, 0, T0 + SEC - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 350 * MS);
+	assert_int_equal(judge_group(heard, &group).alternative_count, 1);
+	heard_destroy(heard);
+}
+
 static void
 test_slo_of_a_name_record_yields_to_a_given_one(void **state)
 {
@@ -385,6 +434,8 @@ main(void)
 		cmocka_unit_test(test_stretches_of_one_cause_add_up),
 		cmocka_unit_test(test_slow_without_a_cause_that_counts_is_no_outlier),
 		cmocka_unit_test(test_slo_of_service_and_of_the_longest_matching_operation),
+		cmocka_unit_test(test_slo_given_again_replaces_and_a_cleared_one_is_gone),
+		cmocka_unit_test(test_thresholds_of_evidence_can_change),
 		cmocka_unit_test(test_slo_of_a_name_record_yields_to_a_given_one),
 		cmocka_unit_test(test_largest_excess_is_the_root_and_share_is_of_the_latency),
 		cmocka_unit_test(test_crowded_service_without_a_silence_leaves_queueing_possible),

@@ -129,7 +129,7 @@ next_error(const void *data, size_t bytes)
 
 /* The units that interfaces between processes agree on; from the layout, by hand. */
 static const unsigned units[BS_REC_TYPE_COUNT] = {
-	[BS_REC_HELLO] = 1,
+	[BS_REC_HELLO] = 2,
 	[BS_REC_NAME] = 2,
 	[BS_REC_SERVICE] = 2,
 	[BS_REC_BUFFER] = 1,
@@ -235,7 +235,8 @@ static const struct field fields[] = {
 	NAME(kind, 0, false),
 	NAME(kind, BS_NAME_SERVICE, true),
 	NAME(kind, BS_NAME_PROTOCOL, true),
-	NAME(kind, 4, false),
+	NAME(kind, BS_NAME_OPERATION, true),
+	NAME(kind, 5, false),
 	NAME(number, 31, false),
 	NAME(number, 1023, true),
 	NAME(number, 1024, false),
@@ -407,7 +408,7 @@ batch_yields_each_record_and_stops_at_the_bad_one(void **state)
 	int error;
 
 	(void)state;
-	fill(&any, BS_REC_HELLO);
+	fill(&any, BS_REC_BRIEF);
 	memcpy(batch, &any, 64);
 	fill(&any, BS_REC_EVENT);
 	memcpy(batch + 64, &any, 128);
