@@ -195,38 +195,81 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 	return sent;
 }
 
-/* The next queue to serve: the lowest class that has packets; within it, whose turn and credit it is. */
+/*
+ * Which queues may be served: those of the lowest class that have packets, or with drr all that
+ * have. Credit does not outlast the packets it was for; a debt does, until nothing waits at all.
+ */
+static uint64_t
+candidates(struct bs_egress *egress, bool priority)
+{
+	uint64_t mask = 0;
+	unsigned class_ = 0;
+
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		struct bs_queue *queue = egress->queues[i];
+
+		if (rte_ring_empty(queue->ring)) {
+			if (queue->deficit_bytes > 0)
+				queue->deficit_bytes = 0;
+		} else if (mask == 0 || !priority || queue->class_ == class_) {
+			class_ = queue->class_;
+			mask |= 1ull << i;
+		}
+	}
+	for (unsigned i = 0; mask == 0 && i < egress->queue_count; i++)
+		egress->queues[i]->deficit_bytes = 0;
+	return mask;
+}
+
+/* The first of them, from whose turn it is on, that has credit. */
+static struct bs_queue *
+first_with_credit(struct bs_egress *egress, uint64_t mask)
+{
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		unsigned at = egress->next + i;
+
+		if (at >= egress->queue_count)
+			at -= egress->queue_count;
+		if ((mask >> at & 1) && egress->queues[at]->deficit_bytes > 0) {
+			egress->next = at;
+			return egress->queues[at];
+		}
+	}
+	return NULL;
+}
+
+/* All their credit is used: so many rounds of a quantum for each that one of them has some again. */
+static void
+next_rounds(struct bs_egress *egress, uint64_t mask, int64_t quantum)
+{
+	int64_t most = INT64_MIN, more;
+
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		if (mask >> i & 1)
+			most = RTE_MAX(most, egress->queues[i]->deficit_bytes);
+	}
+	more = (-most / quantum + 1) * quantum;
+	for (unsigned i = 0; i < egress->queue_count; i++) {
+		if (mask >> i & 1)
+			egress->queues[i]->deficit_bytes += more;
+	}
+}
+
+/* The next queue to serve; NULL if nothing waits. */
 static struct bs_queue *
 choose(struct bs_lcore *lcore, struct bs_egress *egress)
 {
 	const bool priority = lcore->dataplane->config.app_queue.schedule == BS_SCHEDULE_PRIORITY;
-	const int64_t quantum = lcore->dataplane->config.app_queue.quantum_bytes;
-	struct bs_queue *first = NULL;
-	unsigned first_at = 0;
+	const uint64_t mask = candidates(egress, priority);
+	struct bs_queue *queue;
 
-	for (unsigned i = 0; i < egress->queue_count; i++) {
-		unsigned at = egress->next + i;
-		struct bs_queue *queue;
-
-		if (at >= egress->queue_count)
-			at -= egress->queue_count;
-		queue = egress->queues[at];
-		if (rte_ring_empty(queue->ring)) {
-			queue->deficit_bytes = 0;
-			continue;
-		}
-		if (first == NULL || (priority && queue->class_ < first->class_)) {
-			first = queue;
-			first_at = at;
-		}
-	}
-	if (first == NULL)
+	if (mask == 0)
 		return NULL;
-	if (first->deficit_bytes <= 0)
-		first->deficit_bytes += quantum;
-	/* its quantum spent, the turn goes on to the next of its class */
-	egress->next = first_at;
-	return first;
+	queue = first_with_credit(egress, mask);
+	if (queue != NULL)
+		return queue;
+	next_rounds(egress, mask, lcore->dataplane->config.app_queue.quantum_bytes);
+	return first_with_credit(egress, mask);
 }
 
 static unsigned
@@ -273,6 +316,7 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 		moved += send_pending(lcore, egress);
 		if (egress->pending_count > 0)
 			return moved;
+		/* its quantum is used: the turn goes on */
 		if (queue->deficit_bytes <= 0 && ++egress->next >= egress->queue_count)
 			egress->next = 0;
 	}

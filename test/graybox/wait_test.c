@@ -13,7 +13,7 @@
 #define TX_NS 2500u /* of a port, for a packet: a burst of 32 takes 80 us */
 
 #define TWO_CLASSES                                                                                \
-	"{\"name\": \"kv\", \"address\": \"10.0.0.2\", \"port\": 6379, \"protocol\": \"unit\","   \
+	"{\"name\": \"kv\", \"address\": \"10.0.0.2\", \"port\": 6379, \"protocol\": \"unit\","    \
 	" \"class\": {\"in\": 1, \"out\": 1}},"                                                    \
 	"{\"name\": \"hi\", \"address\": \"10.0.0.2\", \"port\": 80, \"protocol\": \"unit\"}"
 
@@ -186,7 +186,8 @@ a_rate_that_is_used_up_is_a_pause_until_there_is_credit(void **state)
 	gb_close(gb);
 }
 
-/* Each turn adds what its time is worth, no matter how little: over a second the rate is the rate. */
+/* Each turn adds what its time is worth, no matter how little: over a second the rate is the rate.
+ */
 static void
 a_rate_holds_however_often_it_is_looked_at(void **state)
 {
@@ -302,7 +303,8 @@ packets_of_a_class_that_goes_first_are_contention(void **state)
 static void
 time_that_went_to_nobody_is_contention_without_a_culprit(void **state)
 {
-	struct gb *gb = gb_open(&(struct gb_setup){.more = ", \"detect\": {\"contention\": \"50us\"}"});
+	struct gb *gb =
+		gb_open(&(struct gb_setup){.more = ", \"detect\": {\"contention\": \"50us\"}"});
 	struct gb_flow flow = gb_flow(40000, 6379);
 	const uint16_t rx = gb_buffer(gb, "wire.rx"), in = gb_buffer(gb, "kv.app.in");
 	const uint64_t look = 30 * GB_US;
