@@ -226,10 +226,11 @@ run(int fd, int stop_fd)
 	counters = bs_analyzer_counters(analyzer);
 	fprintf(stderr,
 		"bufscope-analyzer: ended; in: %" PRIu64 " batches, %" PRIu64 " records, %" PRIu64
-		" malformed, %" PRIu64 " slo_refused; out: %" PRIu64 " batches, %" PRIu64
-		" records, %" PRIu64 " unsent\n",
-		counters->batches, counters->records, counters->malformed, counters->slo_refused,
-		counters->batches_sent, counters->records_sent, counters->records_unsent);
+		" malformed, %" PRIu64 " ahead, %" PRIu64 " slo_refused; out: %" PRIu64
+		" batches, %" PRIu64 " records, %" PRIu64 " unsent\n",
+		counters->batches, counters->records, counters->malformed, counters->ahead,
+		counters->slo_refused, counters->batches_sent, counters->records_sent,
+		counters->records_unsent);
 	bs_analyzer_destroy(analyzer);
 	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

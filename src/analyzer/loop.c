@@ -22,6 +22,11 @@
 #define QUEUE_BATCHES 16u
 #define BATCHES_PER_STEP 16u
 
+/* A record dated further ahead of what our clock allows is its writer's error ... */
+#define AHEAD_NS (5 * BS_NS_PER_S)
+/* ... unless so many in a row say so, and for so long nothing else came: then time has jumped. */
+#define JUMP_RECORDS 16u
+
 struct batch {
 	alignas(8) uint8_t data[BS_BATCH_MAX_BYTES];
 	size_t bytes;
@@ -31,9 +36,11 @@ struct bs_analyzer {
 	int fd, stop_fd;
 	struct bs_diag *diag;
 	struct bs_analyzer_counters counters;
-	uint64_t t_newest;  /* of a record */
-	uint64_t t_arrived; /* of that record, on our clock */
-	uint64_t t_logged;  /* 0: never */
+	uint64_t t_newest;   /* of a record that is believed */
+	uint64_t t_arrived;  /* of that record, on our clock */
+	uint64_t t_believed; /* our clock at the last dated record that was */
+	unsigned ahead;	     /* dated too far ahead, in a row */
+	uint64_t t_logged;   /* 0: never */
 	uint64_t unlogged;
 	uint32_t sequence;
 	struct batch in;
@@ -41,15 +48,16 @@ struct bs_analyzer {
 	struct batch queue[QUEUE_BATCHES];
 };
 
-/* What a stream can say about the present: when the record was made, 0 if it does not say. */
+/*
+ * What a stream can say about the present: when the record was made, 0 if it
+ * does not say. HELLO does not: it tells when bufscoped was started.
+ */
 static uint64_t
 instant_of(const struct bs_record *head)
 {
 	const void *record = head;
 
 	switch (head->type) {
-	case BS_REC_HELLO:
-		return ((const struct bs_rec_hello *)record)->t_start;
 	case BS_REC_SERVICE:
 		return ((const struct bs_rec_service *)record)->t;
 	case BS_REC_BUFFER:
@@ -186,6 +194,36 @@ bs_analyzer_destroy(struct bs_analyzer *analyzer)
 	free(analyzer);
 }
 
+/* The time of the records, as far as our clock takes it since the newest. */
+static uint64_t
+present(const struct bs_analyzer *analyzer, uint64_t now)
+{
+	return analyzer->t_newest + (now - analyzer->t_arrived);
+}
+
+/*
+ * Takes the date of a record. False if it cannot be: one bad clock or packet
+ * must not move the time of the whole diagnosis, which never goes back.
+ */
+static bool
+take_date(struct bs_analyzer *analyzer, uint64_t t)
+{
+	uint64_t now = bs_clock_now_ns();
+
+	if (analyzer->t_newest != 0 && t > present(analyzer, now) + AHEAD_NS) {
+		analyzer->ahead++;
+		if (analyzer->ahead < JUMP_RECORDS || now - analyzer->t_believed < AHEAD_NS)
+			return false;
+	}
+	analyzer->ahead = 0;
+	analyzer->t_believed = now;
+	if (t > analyzer->t_newest) {
+		analyzer->t_newest = t;
+		analyzer->t_arrived = now;
+	}
+	return true;
+}
+
 static void
 take_slo(struct bs_analyzer *analyzer, const struct bs_rec_name *name)
 {
@@ -231,13 +269,13 @@ take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t b
 	default:
 		break;
 	}
+	if (t != 0 && !take_date(analyzer, t)) {
+		analyzer->counters.ahead++;
+		return true;
+	}
 	if (bs_diag_feed(analyzer->diag, head, *offset - begin) != 0)
 		return false;
 	analyzer->counters.records++;
-	if (t > analyzer->t_newest) {
-		analyzer->t_newest = t;
-		analyzer->t_arrived = bs_clock_now_ns();
-	}
 	return true;
 }
 
@@ -336,8 +374,7 @@ bs_analyzer_step(struct bs_analyzer *analyzer, int timeout_ms)
 	if (ret != 1)
 		return ret;
 	if (analyzer->t_newest != 0)
-		bs_diag_advance(analyzer->diag,
-			analyzer->t_newest + (bs_clock_now_ns() - analyzer->t_arrived));
+		bs_diag_advance(analyzer->diag, present(analyzer, bs_clock_now_ns()));
 	return flush(analyzer);
 }
 

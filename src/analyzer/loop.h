@@ -6,7 +6,8 @@
  * send is counted and left out.
  *
  * One thread. Time is bs_clock_now_ns, of which only differences count: what
- * time it is say the records.
+ * time it is say the records, of which the first is believed, later ones only
+ * within seconds of what our clock makes of those before.
  */
 #pragma once
 
@@ -21,6 +22,7 @@ struct bs_analyzer_counters {
 	uint64_t batches;     /* taken */
 	uint64_t records;     /* of them, given to the diagnosis; an RPC with its group is one */
 	uint64_t malformed;   /* batches of which a part was skipped */
+	uint64_t ahead;	      /* records left out: dated seconds ahead of all others */
 	uint64_t slo_refused; /* SLOs for which the diagnosis had no room */
 	uint64_t batches_sent;
 	uint64_t records_sent;	 /* an RPC's group behind its verdict not counted */

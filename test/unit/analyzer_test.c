@@ -278,6 +278,79 @@ thresholds_of_the_hello_are_those_of_the_diagnosis(void **state)
 	}
 }
 
+/* A verdict about an RPC that ends at t comes when the evidence about it has settled. */
+static void
+assert_verdict_comes_in_time(struct rig *rig, uint64_t t)
+{
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+	uint64_t id;
+
+	id = add_rpc(rig, t - 10 * BS_NS_PER_MS, 10 * BS_NS_PER_MS);
+	deliver(rig);
+	assert_false(next_verdict(rig, &verdict, &rpc));
+	clock_ns += 150 * BS_NS_PER_MS;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_true(next_verdict(rig, &verdict, &rpc));
+	assert_int_equal(verdict.rpc_id, id);
+	assert_in_range(verdict.t, t + 100 * BS_NS_PER_MS, t + 200 * BS_NS_PER_MS);
+}
+
+static void
+record_of_the_far_future_does_not_move_time(void **state)
+{
+	struct rig *rig = *state;
+	const struct bs_analyzer_counters *counters = bs_analyzer_counters(rig->analyzer);
+	const uint64_t year_ns = 365 * 86400 * BS_NS_PER_S;
+
+	add_service(rig, BS_NS_PER_MS);
+	assert_verdict_comes_in_time(rig, T0);
+	/* However many they are while others come; 5 s ahead is none of them. */
+	for (unsigned i = 0; i < 30; i++) {
+		add_rpc(rig, T0 + year_ns + i, BS_NS_PER_MS);
+		add_rpc(rig, UINT64_MAX - 2 * BS_NS_PER_MS, BS_NS_PER_MS);
+	}
+	deliver(rig);
+	assert_int_equal(counters->ahead, 60);
+	clock_ns += BS_NS_PER_S;
+	assert_verdict_comes_in_time(rig, T0 + BS_NS_PER_S + 150 * BS_NS_PER_MS);
+	assert_verdict_comes_in_time(rig, T0 + 5 * BS_NS_PER_S);
+	assert_int_equal(counters->ahead, 60);
+	assert_int_equal(counters->malformed, 0);
+}
+
+static void
+lone_record_of_the_far_future_after_a_silence_does_not_move_time(void **state)
+{
+	struct rig *rig = *state;
+
+	add_service(rig, BS_NS_PER_MS);
+	assert_verdict_comes_in_time(rig, T0);
+	clock_ns += 60 * BS_NS_PER_S;
+	add_rpc(rig, T0 + 3600 * BS_NS_PER_S, BS_NS_PER_MS);
+	deliver(rig);
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->ahead, 1);
+	assert_verdict_comes_in_time(rig, T0 + 60 * BS_NS_PER_S + 150 * BS_NS_PER_MS);
+}
+
+static void
+clock_of_all_records_that_jumped_is_followed(void **state)
+{
+	struct rig *rig = *state;
+	uint64_t t = T0 + 3600 * BS_NS_PER_S;
+
+	add_service(rig, BS_NS_PER_MS);
+	assert_verdict_comes_in_time(rig, T0);
+	for (unsigned i = 0; i < 60; i++, t += 100 * BS_NS_PER_MS) {
+		add_rpc(rig, t, 100 * BS_NS_PER_US);
+		deliver(rig);
+		clock_ns += 100 * BS_NS_PER_MS;
+	}
+	/* 150 ms of the first verdict's wait passed before the first of these. */
+	assert_in_range(bs_analyzer_counters(rig->analyzer)->ahead, 48, 50);
+	assert_verdict_comes_in_time(rig, t);
+}
+
 /* What a batch says before its first bad record counts; the next batch is taken whole. */
 static void
 assert_rest_skipped(struct rig *rig, uint64_t records_before)
@@ -436,6 +509,9 @@ main(void)
 		WITH_RIG(rpc_over_its_services_slo_comes_back_as_a_verdict_with_its_group),
 		WITH_RIG(slo_of_an_operation_counts_until_it_is_not_told_any_more),
 		WITH_RIG(thresholds_of_the_hello_are_those_of_the_diagnosis),
+		WITH_RIG(record_of_the_far_future_does_not_move_time),
+		WITH_RIG(lone_record_of_the_far_future_after_a_silence_does_not_move_time),
+		WITH_RIG(clock_of_all_records_that_jumped_is_followed),
 		WITH_RIG(bad_record_costs_the_rest_of_its_batch_only),
 		WITH_RIG(rpc_without_its_segment_is_malformed),
 		WITH_RIG(batch_cut_in_a_record_is_malformed),
