@@ -168,7 +168,7 @@ connect_to(const char *path)
 			sizeof(address.sun_path) - 1);
 		return -1;
 	}
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (const void *)&address, sizeof(address)) != 0) {
 		fprintf(stderr,

@@ -52,7 +52,7 @@ packet_sockets(bool set[FD_MAX])
 	if (dir == NULL)
 		return;
 	while ((entry = readdir(dir)) != NULL) {
-		int fd = atoi(entry->d_name), domain = 0;
+		int fd = (int)strtol(entry->d_name, NULL, 10), domain = 0;
 		socklen_t len = sizeof(domain);
 
 		if (fd > 2 && fd < FD_MAX && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0

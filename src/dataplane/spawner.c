@@ -266,7 +266,7 @@ find_analyzer(char path[PATH_MAX])
 	while (length > 0 && path[length - 1] != '/')
 		length--;
 	if (length > 0) {
-		strcpy(path + length, PROGRAM);
+		memcpy(path + length, PROGRAM, sizeof(PROGRAM));
 		if (access(path, X_OK) == 0)
 			return true;
 	}
