@@ -154,7 +154,8 @@ put_events(const struct writer *writer, const struct bs_rpc_view *rpc, const uin
 {
 	unsigned count = rpc->rpc->event_count;
 
-	memcpy(events, rpc->events, count * sizeof(*events));
+	if (count > 0)
+		memcpy(events, rpc->events, count * sizeof(*events));
 	for (unsigned cause = 0; cause <= BS_CAUSE_HANG && count < BS_RPC_MAX_EVENTS; cause++) {
 		const struct bs_rec_event *event = &writer->event[cause];
 		if (event->count > 0 && event->blocking_ns >= detect_ns[cause] &&
