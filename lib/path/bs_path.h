@@ -58,6 +58,6 @@ struct bs_mark {
  * open last by the phase it is in; a response without a request from its own
  * first byte. Returns the count. Any thread.
  */
-#define BS_PATH_MAX_MARKS 64u
+#define BS_PATH_MAX_MARKS 96u
 unsigned bs_path_build(struct bs_rec_rpc *rpc, const struct bs_mark *marks, unsigned count,
 	struct bs_rec_segment segments[BS_RPC_MAX_SEGMENTS]);

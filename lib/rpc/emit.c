@@ -42,16 +42,56 @@ protocol_of(const struct flow *flow)
 	return flow->framer == NULL ? BS_PROTOCOL_OPAQUE : flow->framer->protocol;
 }
 
-/* Arrivals may be estimates and lie before what has departed since: a record ends after all it tells. */
-static uint64_t
-latest(const struct bs_rec_rpc *rec, uint64_t t)
+static uint16_t
+flow_flags(const struct flow *flow)
 {
-	const uint64_t instants[] = {rec->t_request_last, rec->t_request_departure,
-		rec->t_response_last, rec->t_response_departure};
+	return (uint16_t)((flow->protocol_guessed ? BS_RPC_PROTOCOL_GUESSED : 0) |
+			  (flow->role_guessed ? BS_RPC_ROLE_GUESSED : 0));
+}
 
-	for (unsigned i = 0; i < sizeof(instants) / sizeof(instants[0]); i++)
-		t = instants[i] > t ? instants[i] : t;
-	return t;
+static uint64_t
+max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * The instants as readers may rely on them (bs_record_next), whatever the order
+ * in which a capture has its packets and whatever its clock did.
+ */
+static void
+fill_instants(struct bs_rec_rpc *rec, const struct rpc *rpc, uint64_t t)
+{
+	const uint64_t first = rpc->t_first[TO_SERVICE];
+	uint64_t *const known[] = {&rec->t_request_last, &rec->t_request_departure,
+		&rec->t_response_first, &rec->t_response_last, &rec->t_response_departure,
+		&rec->t_response_first_copy};
+
+	rec->t_request_first = first;
+	rec->t_request_last = rpc->ended[TO_SERVICE] ? rpc->t_last[TO_SERVICE] : 0;
+	rec->t_request_departure = rpc->t_departure[TO_SERVICE];
+	rec->t_response_first = rpc->t_first[FROM_SERVICE];
+	rec->t_response_last = rpc->t_last[FROM_SERVICE];
+	rec->t_response_departure = rpc->t_departure[FROM_SERVICE];
+	rec->t_response_first_copy = rpc->t_first_copy[FROM_SERVICE];
+	rec->t_end = max_of(t, first);
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (*known[i] != 0)
+			*known[i] = max_of(*known[i], first);
+	}
+	if (rec->t_request_departure != 0)
+		rec->t_request_departure = max_of(rec->t_request_departure, rec->t_request_last);
+	/* an answer to a whole request cannot come before it was handed on */
+	if (rec->t_response_first != 0 && !rpc->early)
+		rec->t_response_first = max_of(rec->t_response_first, rec->t_request_departure);
+	if (rec->t_response_last != 0)
+		rec->t_response_last = max_of(rec->t_response_last, rec->t_response_first);
+	if (rec->t_response_departure != 0)
+		rec->t_response_departure = max_of(rec->t_response_departure, rec->t_response_last);
+	if (rec->t_response_first_copy > rec->t_response_last)
+		rec->t_response_first_copy = rec->t_response_last;
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		rec->t_end = max_of(rec->t_end, *known[i]);
 }
 
 static void
@@ -62,19 +102,13 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	bs_record_head(&rec->head, BS_REC_RPC, tracker->config.source);
 	rec->id = rpc->id;
 	fill_ends(&rec->ends, flow);
-	rec->t_request_first = rpc->t_first[TO_SERVICE];
-	rec->t_request_last = rpc->ended[TO_SERVICE] ? rpc->t_last[TO_SERVICE] : 0;
-	rec->t_request_departure = rpc->t_departure[TO_SERVICE];
-	rec->t_response_first = rpc->t_first[FROM_SERVICE];
-	rec->t_response_last = rpc->t_last[FROM_SERVICE];
-	rec->t_response_departure = rpc->t_departure[FROM_SERVICE];
-	rec->t_response_first_copy = rpc->t_first_copy;
-	rec->t_end = latest(rec, t);
+	fill_instants(rec, rpc, t);
 	if (rpc->first_of_flow)
 		rec->connect_ns = flow->connect_ns;
 	rec->request_bytes = rpc->bytes[TO_SERVICE];
 	rec->response_bytes = rpc->bytes[FROM_SERVICE];
-	rec->messages = (uint32_t)(rpc->ended[TO_SERVICE] + rpc->ended[FROM_SERVICE] + rpc->interims);
+	rec->messages =
+		(uint32_t)(rpc->ended[TO_SERVICE] + rpc->ended[FROM_SERVICE] + rpc->interims);
 	rec->stream = flow->stream;
 	rec->operation_hash = rpc->operation_hash;
 	rec->pending = rpc->pending;
@@ -90,23 +124,31 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	rec->outcome = rpc->outcome;
 	rec->label_len = rpc->label_len;
 	memcpy(rec->label, rpc->label, rpc->label_len);
+	rec->flags = flow_flags(flow);
 	if (rpc->has_status) {
 		rec->status = rpc->status;
 		rec->flags |= BS_RPC_HAS_STATUS;
 	}
-	if (flow->protocol_guessed)
-		rec->flags |= BS_RPC_PROTOCOL_GUESSED;
-	if (flow->role_guessed)
-		rec->flags |= BS_RPC_ROLE_GUESSED;
-	if (rpc->tagged)
-		rec->flags |= BS_RPC_TAGGED;
 	if (rpc->early)
 		rec->flags |= BS_RPC_RESPONSE_EARLY;
+	if (rpc->tagged)
+		rec->flags |= BS_RPC_TAGGED;
 	/* only a blocker that finished after the request was handed on has held it up */
 	if (rpc->t_earlier_finish > rec->t_request_departure) {
 		rec->blocker_id = rpc->blocker_id;
 		rec->t_earlier_finish = rpc->t_earlier_finish;
 	}
+}
+
+/* How long the service had an earlier RPC of the connection to finish first. */
+static uint64_t
+blocked_ns(const struct bs_rec_rpc *rec)
+{
+	uint64_t end = rec->t_earlier_finish;
+
+	if (rec->t_response_first != 0 && end > rec->t_response_first)
+		end = rec->t_response_first;
+	return end > rec->t_request_departure ? end - rec->t_request_departure : 0;
 }
 
 /* All evidence of an RPC: its marks, its stays, its blocker. */
@@ -117,17 +159,16 @@ collect_marks(const struct bs_tracker *tracker, const struct rpc *rpc, const str
 	unsigned n = 0;
 
 	for (unsigned d = 0; d < 2; d++) {
-		for (unsigned i = 0; i < rpc->stay_count[d] && n + STAY_PARTS <= BS_PATH_MAX_MARKS; i++)
-			n += rpc_stay_marks(&rpc->stay[d][i], d == FROM_SERVICE, &marks[n]);
+		for (unsigned i = 0; i < rpc->stay_count[d] && n + STAY_PARTS <= BS_PATH_MAX_MARKS;
+			i++)
+			n += own_stay_marks(&rpc->stay[d][i], d == FROM_SERVICE, &marks[n]);
 	}
 	if (rec->blocker_id != 0 && n < BS_PATH_MAX_MARKS) {
 		struct bs_mark *mark = &marks[n++];
 
 		memset(mark, 0, sizeof(*mark));
 		mark->begin = rec->t_request_departure;
-		mark->end = rec->t_earlier_finish;
-		if (rec->t_response_first != 0 && mark->end > rec->t_response_first)
-			mark->end = rec->t_response_first;
+		mark->end = mark->begin + blocked_ns(rec);
 		mark->kind = BS_MARK_EARLIER_RPC;
 		mark->buffer = BS_BUFFER_SERVICE;
 		mark->cause = BS_CAUSE_CONTENTION;
@@ -135,13 +176,33 @@ collect_marks(const struct bs_tracker *tracker, const struct rpc *rpc, const str
 		mark->culprit_id = rec->blocker_id;
 		mark->culprit_kind = BS_CULPRIT_RPC;
 	}
-	for (uint32_t at = rpc->marks; at != NONE && n < BS_PATH_MAX_MARKS; at = tracker->marks[at].next) {
+	for (uint32_t at = rpc->marks; at != NONE && n < BS_PATH_MAX_MARKS;
+		at = tracker->marks[at].next) {
 		marks[n] = tracker->marks[at].mark;
 		if (tracker->marks[at].open) /* dropped by us and never resent */
-			marks[n].end = rec->outcome == BS_OUTCOME_ANSWERED ? marks[n].begin : rec->t_end;
+			marks[n].end =
+				rec->outcome == BS_OUTCOME_ANSWERED ? marks[n].begin : rec->t_end;
 		n++;
 	}
 	return n;
+}
+
+static void
+culprit_join(struct bs_rec_event *event, const struct bs_rec_segment *segment, uint64_t ns)
+{
+	unsigned i = 0;
+
+	while (i < event->culprit_count && (event->culprit_kind[i] != segment->culprit_kind ||
+						   event->culprits[i].id != segment->culprit_id))
+		i++;
+	if (i == BS_EVENT_CULPRITS)
+		return;
+	if (i == event->culprit_count) {
+		event->culprit_kind[i] = segment->culprit_kind;
+		event->culprits[i].id = segment->culprit_id;
+		event->culprit_count++;
+	}
+	event->culprits[i].ns += ns;
 }
 
 /* Joins a segment to the event of its (buffer, cause), making one if there is none. */
@@ -172,12 +233,10 @@ event_join(struct bs_rec_event *events, unsigned *n, const struct bs_rec_rpc *re
 	event->t_end = rec->t_request_first + segment->end_ns;
 	event->blocking_ns += ns;
 	event->count++;
-	if (segment->culprit_kind != BS_CULPRIT_NONE && event->culprit_count < BS_EVENT_CULPRITS) {
-		event->culprit_kind[event->culprit_count] = segment->culprit_kind;
-		event->culprits[event->culprit_count].id = segment->culprit_id;
-		event->culprits[event->culprit_count].ns = ns;
-		event->culprit_count++;
-	}
+	if (segment->quality > event->quality)
+		event->quality = segment->quality;
+	if (segment->culprit_kind != BS_CULPRIT_NONE)
+		culprit_join(event, segment, ns);
 }
 
 /* One event per (buffer, type) whose time on the critical path reached the type's threshold. */
@@ -215,15 +274,16 @@ count_outcome(struct bs_tracker *tracker, const struct bs_rec_rpc *rec)
 	uint64_t *counter = by_outcome[rec->outcome], latency_ns;
 
 	if (counter != NULL)
-		__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+		add(counter, 1);
 	if (bs_rpc_latency_ns(rec, &latency_ns)) {
 		bs_histo_add(&histos[BS_TRACKER_LATENCY], latency_ns);
-		if (rec->t_response_first >= rec->t_request_departure)
+		if (rec->t_request_departure != 0 &&
+			rec->t_response_first >= rec->t_request_departure)
 			bs_histo_add(&histos[BS_TRACKER_SERVICE],
 				rec->t_response_first - rec->t_request_departure);
 	}
-	counters->request_bytes += rec->request_bytes;
-	counters->response_bytes += rec->response_bytes;
+	add(&counters->request_bytes, rec->request_bytes);
+	add(&counters->response_bytes, rec->response_bytes);
 }
 
 static uint64_t
@@ -242,24 +302,40 @@ stay_longest(const struct rpc *rpc)
 	return longest;
 }
 
+static bool
+is_sampled(struct bs_tracker *tracker)
+{
+	if (tracker->config.sample == 0 || --tracker->sample_left > 0)
+		return false;
+	tracker->sample_left = tracker->config.sample;
+	return true;
+}
+
+static bool
+instants_in_order(const struct bs_rec_rpc *rec)
+{
+	return rec->t_request_first <= rec->t_request_last &&
+	       rec->t_request_last <= rec->t_request_departure &&
+	       rec->t_request_departure <= rec->t_response_first &&
+	       rec->t_response_first <= rec->t_response_last &&
+	       rec->t_response_last <= rec->t_response_departure;
+}
+
 /* Is there nothing to see, so that one unit will do? */
 static bool
-is_brief(struct bs_tracker *tracker, const struct rpc *rpc, const struct bs_rec_rpc *rec)
+is_brief(const struct bs_tracker *tracker, const struct rpc *rpc, const struct bs_rec_rpc *rec)
 {
 	const uint64_t *detect = tracker->config.detect_ns;
+	const uint64_t threshold =
+		__atomic_load_n(&tracker->services[rec->service].threshold_ns, __ATOMIC_RELAXED);
 	uint64_t least = detect[BS_CAUSE_PAUSE], latency;
 
 	for (unsigned i = BS_CAUSE_PAUSE; i <= BS_CAUSE_HANG; i++)
 		least = detect[i] < least ? detect[i] : least;
-	if (tracker->config.sample != 0 && --tracker->sample_left == 0) {
-		tracker->sample_left = tracker->config.sample;
-		return false;
-	}
-	return rec->outcome == BS_OUTCOME_ANSWERED && rpc->marks == NONE && rec->blocker_id == 0
-		&& bs_rpc_latency_ns(rec, &latency)
-		&& latency < __atomic_load_n(
-			   &tracker->services[rec->service].threshold_ns, __ATOMIC_RELAXED)
-		&& latency < UINT32_MAX && stay_longest(rpc) < least && !rpc->early;
+	return rec->outcome == BS_OUTCOME_ANSWERED && rpc->marks == NONE && rpc->gaps == 0 &&
+	       !rpc->early && bs_rpc_latency_ns(rec, &latency) && latency < threshold &&
+	       latency < UINT32_MAX && stay_longest(rpc) < least && instants_in_order(rec) &&
+	       (rec->blocker_id == 0 || blocked_ns(rec) < detect[BS_CAUSE_CONTENTION]);
 }
 
 static void
@@ -286,16 +362,6 @@ emit_brief(struct bs_tracker *tracker, const struct bs_rec_rpc *rec)
 	put(tracker, &brief, BS_UNITS_OF(struct bs_rec_brief));
 }
 
-static bool
-instants_in_order(const struct bs_rec_rpc *rec)
-{
-	return rec->t_request_first <= rec->t_request_last
-		&& rec->t_request_last <= rec->t_request_departure
-		&& rec->t_request_departure <= rec->t_response_first
-		&& rec->t_response_first <= rec->t_response_last
-		&& rec->t_response_last <= rec->t_response_departure;
-}
-
 void
 emit_rpc(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, uint64_t t)
 {
@@ -304,30 +370,33 @@ emit_rpc(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, uint64_
 	struct bs_mark marks[BS_PATH_MAX_MARKS];
 	struct bs_rec_event events[BS_RPC_MAX_EVENTS];
 	unsigned mark_count, segment_count, event_count, bad;
+	bool brief;
 
 	fill_rpc(tracker, rec, flow, rpc, t);
 	count_outcome(tracker, rec);
-	if (!tracker->config.check && instants_in_order(rec) && is_brief(tracker, rpc, rec)) {
-		emit_brief(tracker, rec);
-		return;
+	if (is_sampled(tracker))
+		rec->flags |= BS_RPC_SAMPLED;
+	brief = !(rec->flags & BS_RPC_SAMPLED) && is_brief(tracker, rpc, rec);
+	if (!brief || tracker->config.check) {
+		mark_count = collect_marks(tracker, rpc, rec, marks);
+		segment_count = bs_path_build(rec, marks, mark_count, segments);
+		event_count = make_events(tracker, rec, segments, events);
 	}
-	mark_count = collect_marks(tracker, rpc, rec, marks);
-	segment_count = bs_path_build(rec, marks, mark_count, segments);
-	event_count = make_events(tracker, rec, segments, events);
-	memcpy(&segments[segment_count], events, event_count * sizeof(events[0]));
 	if (tracker->config.check) {
 		struct bs_rpc_view view = {rec, segments, events};
 
 		assert(bs_rpc_check_tiling(&view, &bad) == 0);
 		(void)bad;
-		if (instants_in_order(rec) && is_brief(tracker, rpc, rec)) {
-			emit_brief(tracker, rec);
-			return;
-		}
 	}
+	if (brief) {
+		emit_brief(tracker, rec);
+		return;
+	}
+	memcpy(&segments[segment_count], events, event_count * sizeof(events[0]));
 	put(tracker, rec,
-		BS_UNITS_OF(struct bs_rec_rpc) + segment_count * BS_UNITS_OF(struct bs_rec_segment)
-			+ event_count * BS_UNITS_OF(struct bs_rec_event));
+		BS_UNITS_OF(struct bs_rec_rpc) +
+			segment_count * BS_UNITS_OF(struct bs_rec_segment) +
+			event_count * BS_UNITS_OF(struct bs_rec_event));
 }
 
 void
@@ -336,25 +405,25 @@ emit_orphan(struct step *step)
 	struct bs_tracker *tracker = step->tracker;
 	const struct flow *flow = step->flow;
 	struct bs_rec_rpc *rec = (struct bs_rec_rpc *)tracker->group;
+	unsigned segment_count;
 
 	memset(rec, 0, sizeof(*rec));
 	bs_record_head(&rec->head, BS_REC_RPC, tracker->config.source);
-	rec->id = ((uint64_t)tracker->config.node << 48)
-		| (((uint64_t)tracker->config.source << 40 | ++tracker->rpc_counter) & 0xffffffffffffull);
+	rec->id = rpc_new_id(tracker);
 	fill_ends(&rec->ends, flow);
 	rec->t_response_first = flow->dir[FROM_SERVICE].t_message;
-	rec->t_end = step->t;
+	rec->t_end = max_of(step->t, rec->t_response_first);
 	rec->stream = flow->stream;
 	rec->messages = 1;
 	rec->service = flow->service;
 	rec->protocol = protocol_of(flow);
 	rec->outcome = BS_OUTCOME_ORPHAN_RESPONSE;
-	if (flow->protocol_guessed)
-		rec->flags |= BS_RPC_PROTOCOL_GUESSED;
-	if (flow->role_guessed)
-		rec->flags |= BS_RPC_ROLE_GUESSED;
+	rec->flags = flow_flags(flow);
 	count_outcome(tracker, rec);
-	put(tracker, rec, BS_UNITS_OF(struct bs_rec_rpc));
+	segment_count = bs_path_build(rec, NULL, 0, (struct bs_rec_segment *)(rec + 1));
+	put(tracker, rec,
+		BS_UNITS_OF(struct bs_rec_rpc) +
+			segment_count * BS_UNITS_OF(struct bs_rec_segment));
 }
 
 void
@@ -377,6 +446,7 @@ void
 emit_service_name(struct bs_tracker *tracker, unsigned service)
 {
 	const struct bs_tracker_service *given = &tracker->discovered[service];
+	char text[BS_ENDPOINT_TEXT_BYTES];
 	struct bs_rec_name name;
 
 	memset(&name, 0, sizeof(name));
@@ -385,7 +455,7 @@ emit_service_name(struct bs_tracker *tracker, unsigned service)
 	name.number = (uint16_t)service;
 	name.port = given->port;
 	memcpy(name.address, given->address, sizeof(name.address));
-	bs_endpoint_text(given->address, given->port, (char *)tracker->group);
-	memcpy(name.name, tracker->group, sizeof(name.name) - 1);
+	bs_endpoint_text(given->address, given->port, text);
+	memcpy(name.name, text, strnlen(text, sizeof(name.name) - 1));
 	put(tracker, &name, BS_UNITS_OF(struct bs_rec_name));
 }

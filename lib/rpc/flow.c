@@ -10,16 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSED_LINGER_NS 1000000000ull
+#define CLOSED_LINGER_NS 1000000000ull /* for stray packets after the end */
+#define ONE_SIDED_NS 10000000000ull    /* one end has sent and nothing is open: a scan, a flood */
 #define ADVANCE_MAX 64u
-
-static uint32_t
-chain_all(uint32_t *next, size_t stride, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		*(uint32_t *)((uint8_t *)next + i * stride) = i + 1 < n ? i + 1 : NONE;
-	return 0;
-}
+#define EVICT_MAX 64u /* flows looked at to make room for one */
 
 int
 flow_table_init(struct bs_tracker *tracker)
@@ -35,8 +29,11 @@ flow_table_init(struct bs_tracker *tracker)
 		return -ENOMEM;
 	memset(tracker->flow_buckets, 0xff, n * sizeof(uint32_t));
 	memset(tracker->flows, 0, n * sizeof(struct flow));
-	tracker->flow_free = chain_all(&tracker->flows[0].bucket_next, sizeof(struct flow), n);
-	tracker->chunk_free = chain_all(&tracker->chunks[0].next, sizeof(struct chunk), chunks);
+	for (uint32_t i = 0; i < n; i++)
+		tracker->flows[i].bucket_next = i + 1 < n ? i + 1 : NONE;
+	for (uint32_t i = 0; i < chunks; i++)
+		tracker->chunks[i].next = i + 1 < chunks ? i + 1 : NONE;
+	tracker->flow_free = tracker->chunk_free = 0;
 	memset(tracker->wheel, 0xff, sizeof(tracker->wheel));
 	tracker->wheel_width_ns = tracker->config.idle_ns / (WHEEL_SLOTS / 2) + 1;
 	return 0;
@@ -99,51 +96,93 @@ wheel_remove(struct bs_tracker *tracker, struct flow *flow)
 static uint64_t
 flow_due(const struct bs_tracker *tracker, const struct flow *flow)
 {
-	uint64_t linger = flow->state == FLOW_CLOSED ? CLOSED_LINGER_NS : tracker->config.idle_ns;
+	uint64_t linger = tracker->config.idle_ns;
 
+	if (flow->state == FLOW_CLOSED && linger > CLOSED_LINGER_NS)
+		linger = CLOSED_LINGER_NS;
+	else if (flow->sent != 3 && flow->rpc_first == NONE && linger > ONE_SIDED_NS)
+		linger = ONE_SIDED_NS;
 	return flow->t_last + linger;
 }
 
-void
-flow_drop_chunks(struct bs_tracker *tracker, struct flow *flow, unsigned d)
+static void
+wheel_move(struct bs_tracker *tracker, struct flow *flow)
 {
-	uint32_t at = flow->hole[d].first;
-
-	while (at != NONE) {
-		uint32_t next = tracker->chunks[at].next;
-
-		tracker->chunks[at].next = tracker->chunk_free;
-		tracker->chunk_free = at;
-		at = next;
-	}
-	flow->hole[d].first = flow->hole[d].last = NONE;
-	flow->hole[d].count = 0;
+	wheel_remove(tracker, flow);
+	wheel_insert(tracker, flow, flow_due(tracker, flow));
 }
 
 void
-flow_reset_stream(struct flow *flow, unsigned d)
+flow_closed(struct bs_tracker *tracker, struct flow *flow)
+{
+	if (flow->state == FLOW_CLOSED)
+		return;
+	flow->state = FLOW_CLOSED;
+	wheel_move(tracker, flow);
+}
+
+static void
+reset_stream(struct flow *flow, unsigned d)
 {
 	memset(&flow->dir[d], 0, sizeof(flow->dir[d]));
 	flow->dir[d].rpc = NONE;
+	flow->dir[d].wscale = WSCALE_UNKNOWN;
+	memset(&flow->hole[d], 0, sizeof(flow->hole[d]));
 	flow->hole[d].first = flow->hole[d].last = NONE;
-	flow->hole[d].count = 0;
 	memset(&flow->stamp[d], 0, sizeof(flow->stamp[d]));
-	memset(&flow->frame.dir[d], 0, sizeof(flow->frame.dir[d]));
+	memset(&flow->round_trip[d], 0, sizeof(flow->round_trip[d]));
+	flow->isn_known[d] = 0;
+	flow->ip_id_last[d] = 0;
+	flow->tsval_last[d] = 0;
+}
+
+/* --- services and roles ---------------------------------------------------- */
+
+static const struct bs_tracker_service *
+services(const struct bs_tracker *tracker)
+{
+	return tracker->config.discover ? tracker->discovered : tracker->config.services;
+}
+
+/* The slot of a service end, or the free one where it belongs. */
+static uint16_t *
+service_slot(struct bs_tracker *tracker, const uint8_t address[16], uint16_t port)
+{
+	const struct bs_tracker_service *list = services(tracker);
+	uint64_t high, low, mixed;
+
+	memcpy(&high, address, sizeof(high));
+	memcpy(&low, address + sizeof(high), sizeof(low));
+	mixed = (high * 31 + low + port) * 0x9e3779b97f4a7c15ull;
+	for (uint32_t i = (uint32_t)(mixed >> 32);; i++) {
+		uint16_t *slot = &tracker->service_slots[i % SERVICE_SLOTS];
+
+		if (*slot == 0 || (list[*slot - 1].port == port &&
+					  memcmp(list[*slot - 1].address, address, 16) == 0))
+			return slot;
+	}
 }
 
 /* Index of the given service at an end, or BS_SERVICE_OTHER. */
 static unsigned
-service_at_end(const struct bs_tracker *tracker, const struct bs_tuple *tuple, unsigned end)
+service_at_end(struct bs_tracker *tracker, const struct bs_tuple *tuple, unsigned end)
 {
-	const struct bs_tracker_service *list =
-		tracker->config.discover ? tracker->discovered : tracker->config.services;
+	const uint16_t *slot = service_slot(tracker, tuple->addr[end], tuple->port[end]);
+
+	return *slot == 0 ? BS_SERVICE_OTHER : *slot - 1u;
+}
+
+void
+flow_services_init(struct bs_tracker *tracker)
+{
+	const struct bs_tracker_service *list = services(tracker);
 
 	for (unsigned i = 0; i < tracker->service_count; i++) {
-		if (list[i].port == tuple->port[end]
-			&& memcmp(list[i].address, tuple->addr[end], sizeof(list[i].address)) == 0)
-			return i;
+		uint16_t *slot = service_slot(tracker, list[i].address, list[i].port);
+
+		if (*slot == 0)
+			*slot = (uint16_t)(i + 1);
 	}
-	return BS_SERVICE_OTHER;
 }
 
 static const struct bs_framer *
@@ -164,7 +203,8 @@ usual_port(const struct bs_tracker *tracker, uint16_t port)
 
 	for (unsigned i = 0; i < framers->count; i++) {
 		const struct bs_framer *framer = &framers->list[i];
-		const uint16_t *ports = framer->row != NULL ? framer->row->ports : framer->ops->ports;
+		const uint16_t *ports =
+			framer->row != NULL ? framer->row->ports : framer->ops->ports;
 
 		for (unsigned k = 0; k < 4 && ports[k] != 0; k++) {
 			if (ports[k] == port)
@@ -185,7 +225,8 @@ guess_server_end(const struct bs_tracker *tracker, const struct bs_packet *packe
 		return packet->tcp_flags & BS_TCP_ACK ? packet->direction : !packet->direction;
 	*guessed = true;
 	for (unsigned end = 0; end < 2; end++) {
-		if (usual_port(tracker, tuple->port[end]) && !usual_port(tracker, tuple->port[!end]))
+		if (usual_port(tracker, tuple->port[end]) &&
+			!usual_port(tracker, tuple->port[!end]))
 			return end;
 	}
 	if (tuple->port[0] == tuple->port[1])
@@ -201,6 +242,7 @@ service_discover(struct bs_tracker *tracker, const struct bs_tuple *tuple, unsig
 	if (service != BS_SERVICE_OTHER || tracker->service_count == BS_MAX_SERVICES)
 		return service;
 	service = tracker->service_count++;
+	*service_slot(tracker, tuple->addr[end], tuple->port[end]) = (uint16_t)(service + 1);
 	memcpy(tracker->discovered[service].address, tuple->addr[end], 16);
 	tracker->discovered[service].port = tuple->port[end];
 	tracker->discovered[service].framer = framer_of_port(tracker, tuple->port[end]);
@@ -208,52 +250,79 @@ service_discover(struct bs_tracker *tracker, const struct bs_tuple *tuple, unsig
 	return service;
 }
 
-/* Sets service, roles and framer of a new flow. False: nobody asked to follow it. */
+/* Sets service, roles and framer of a new connection. False: nobody asked to follow it. */
 static bool
 flow_classify(struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet)
 {
-	const struct bs_tracker_service *list = tracker->config.services;
 	bool guessed = false;
 	unsigned end, service;
 
-	for (end = 0; end < 2; end++) {
-		service = service_at_end(tracker, &packet->tuple, end);
-		if (service != BS_SERVICE_OTHER)
-			break;
-	}
 	if (tracker->config.discover) {
-		list = tracker->discovered;
 		end = guess_server_end(tracker, packet, &guessed);
 		service = service_discover(tracker, &packet->tuple, end);
-	} else if (end == 2) {
-		return false;
+	} else {
+		/* a given service may be the client of another: then the handshake says */
+		unsigned at[2] = {service_at_end(tracker, &packet->tuple, 0),
+			service_at_end(tracker, &packet->tuple, 1)};
+
+		if (at[0] == BS_SERVICE_OTHER && at[1] == BS_SERVICE_OTHER)
+			return false;
+		end = at[0] == BS_SERVICE_OTHER;
+		if (at[0] != BS_SERVICE_OTHER && at[1] != BS_SERVICE_OTHER)
+			end = guess_server_end(tracker, packet, &guessed);
+		service = at[end];
 	}
 	flow->service = (uint16_t)service;
 	flow->client_end = (uint8_t)!end;
 	flow->role_guessed = guessed;
-	flow->framer = service == BS_SERVICE_OTHER ? NULL : list[service].framer;
+	flow->framer = service == BS_SERVICE_OTHER ? NULL : services(tracker)[service].framer;
+	flow->protocol_guessed = 0;
 	return true;
 }
 
-/* Takes the flow that is due first and has nothing open. */
+/* --- making and forgetting -------------------------------------------------- */
+
+/*
+ * Makes room: of the flows that are due first, takes one that has nothing open.
+ * Those found to be due later than where they are in the wheel are put right.
+ */
 static bool
 flow_evict(struct bs_tracker *tracker, uint64_t t)
 {
-	for (unsigned i = 1; i <= WHEEL_SLOTS; i++) {
-		uint32_t at = tracker->wheel[(tracker->wheel_position + i) % WHEEL_SLOTS];
+	struct flow *idlest = NULL;
+	unsigned left = EVICT_MAX;
 
-		for (unsigned step = 0; at != NONE && step < 16; step++) {
+	for (unsigned i = 1; i < WHEEL_SLOTS && left > 0; i++) {
+		const uint64_t position = tracker->wheel_position + i;
+		uint32_t at = tracker->wheel[position % WHEEL_SLOTS];
+
+		for (; at != NONE && left > 0; left--) {
 			struct flow *flow = &tracker->flows[at];
 
-			if (flow->rpc_open == NONE) {
-				flow_forget(tracker, flow, t);
-				count(tracker, BS_TRACK_FLOWS_EVICTED, 1);
-				return true;
-			}
 			at = flow->wheel_next;
+			if (flow_due(tracker, flow) / tracker->wheel_width_ns > position &&
+				position + 1 < tracker->wheel_position + WHEEL_SLOTS)
+				wheel_move(tracker, flow);
+			if (flow->rpc_first == NONE &&
+				(idlest == NULL || flow->t_last < idlest->t_last))
+				idlest = flow;
 		}
+		if (idlest != NULL &&
+			flow_due(tracker, idlest) / tracker->wheel_width_ns <= position)
+			break;
 	}
-	return false;
+	if (idlest == NULL)
+		return false;
+	flow_forget(tracker, idlest, BS_OUTCOME_UNANSWERED, t);
+	count(tracker, BS_TRACK_FLOWS_EVICTED, 1);
+	return true;
+}
+
+static void
+flow_clear_rpcs(struct flow *flow)
+{
+	flow->rpc_first = flow->rpc_last = flow->rpc_open = NONE;
+	flow->done_first = flow->done_last = flow->depart_first = NONE;
 }
 
 struct flow *
@@ -280,10 +349,9 @@ flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t
 	flow->state = FLOW_OPEN;
 	flow->t_last = t;
 	flow->stream = tracker->stream_counter++;
-	flow->rpc_first = flow->rpc_last = flow->rpc_open = NONE;
-	flow->depart_first[0] = flow->depart_first[1] = NONE;
-	flow_reset_stream(flow, TO_SERVICE);
-	flow_reset_stream(flow, FROM_SERVICE);
+	flow_clear_rpcs(flow);
+	reset_stream(flow, TO_SERVICE);
+	reset_stream(flow, FROM_SERVICE);
 	bucket = &tracker->flow_buckets[packet->hash & tracker->flow_mask];
 	flow->bucket_next = *bucket;
 	*bucket = at;
@@ -295,16 +363,43 @@ flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t
 	return flow;
 }
 
+/* What is open of the connection ends with it. */
+static void
+flow_end(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t)
+{
+	stream_give_up_holes(tracker, flow, t);
+	rpc_end_all(tracker, flow, outcome, t);
+	for (unsigned d = 0; d < 2; d++)
+		hole_free_chunks(tracker, flow, d);
+}
+
 void
-flow_forget(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
+flow_reopen(
+	struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet, uint64_t t)
+{
+	flow_end(tracker, flow, BS_OUTCOME_UNANSWERED, t);
+	for (unsigned d = 0; d < 2; d++)
+		reset_stream(flow, d);
+	memset(&flow->frame, 0, sizeof(flow->frame));
+	memset(&flow->tagging, 0, sizeof(flow->tagging));
+	flow_classify(tracker, flow, packet);
+	flow->state = FLOW_OPEN;
+	flow->generation++;
+	flow->stream = tracker->stream_counter++;
+	flow->t_syn = flow->connect_ns = 0;
+	flow->refused = 0;
+	flow->request_gap = flow->pipelined = flow->rpc_seen = flow->turn_answered = 0;
+	flow->syn_waits = flow->sent = 0;
+	wheel_move(tracker, flow);
+}
+
+void
+flow_forget(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t)
 {
 	uint32_t at = index_of_flow(tracker, flow);
 	uint32_t *link = &tracker->flow_buckets[flow->hash & tracker->flow_mask];
 
-	stream_give_up_holes(tracker, flow, t);
-	rpc_end_all(tracker, flow, BS_OUTCOME_UNANSWERED, t);
-	flow_drop_chunks(tracker, flow, TO_SERVICE);
-	flow_drop_chunks(tracker, flow, FROM_SERVICE);
+	flow_end(tracker, flow, outcome, t);
 	while (*link != at)
 		link = &tracker->flows[*link].bucket_next;
 	*link = flow->bucket_next;
@@ -313,6 +408,15 @@ flow_forget(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
 	flow->bucket_next = tracker->flow_free;
 	tracker->flow_free = at;
 	__atomic_store_n(&tracker->flow_count, tracker->flow_count - 1, __ATOMIC_RELAXED);
+}
+
+/* Of a connection that ended, what is open ended then, not when that was noticed. */
+static void
+flow_expire(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
+{
+	flow_forget(tracker, flow, BS_OUTCOME_UNANSWERED,
+		flow->state == FLOW_CLOSED && flow->t_last < t ? flow->t_last : t);
+	count(tracker, BS_TRACK_FLOWS_EXPIRED, 1);
 }
 
 void
@@ -336,13 +440,11 @@ flow_advance(struct bs_tracker *tracker, uint64_t t)
 
 			at = flow->wheel_next;
 			if (flow_due(tracker, flow) <= t) {
-				flow_forget(tracker, flow, t);
-				count(tracker, BS_TRACK_FLOWS_EXPIRED, 1);
+				flow_expire(tracker, flow, t);
 			} else {
-				wheel_remove(tracker, flow);
 				/* not into the slot being emptied: that is position + 1 */
 				tracker->wheel_position++;
-				wheel_insert(tracker, flow, flow_due(tracker, flow));
+				wheel_move(tracker, flow);
 				tracker->wheel_position--;
 			}
 		}

@@ -41,81 +41,21 @@ first_message_size(struct step *step, uint64_t bytes_to_come)
 		step->tracked->remaining = (uint32_t)remaining;
 }
 
-/* --- pairing ------------------------------------------------------------- */
-
-/*
- * After bytes of responses went missing, order alone does not tell what the
- * next response answers. A request says, by its ACK, which response bytes its
- * sender had: those before cannot be its answer. So the response answers the
- * last request whose ACK does not lie behind it, if that is one alone and no
- * request went missing after it; the earlier ones were answered in the gap.
- */
-static struct rpc *
-pair_after_gap(struct step *step, uint32_t response_begin)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	struct rpc *candidate = NULL;
-	unsigned alike = 0;
-
-	for (uint32_t at = flow->rpc_open; at != NONE; at = tracker->rpcs[at].next) {
-		struct rpc *rpc = &tracker->rpcs[at];
-
-		if (rpc->state == RPC_DONE || seq_before(response_begin, rpc->ack_at_request))
-			continue;
-		alike = candidate != NULL && rpc->ack_at_request == candidate->ack_at_request
-			? alike + 1 : 1;
-		candidate = rpc;
-	}
-	if (candidate == NULL)
-		return NULL;
-	if (alike > 1 || seq_before(flow->dir[TO_SERVICE].next, step->ack)
-		|| (flow->hole[TO_SERVICE].gap_end != 0
-			&& seq_before(candidate->end[TO_SERVICE], flow->hole[TO_SERVICE].gap_end)))
-		candidate = NULL;
-	for (uint32_t at = flow->rpc_open; at != NONE; at = tracker->rpcs[at].next) {
-		struct rpc *rpc = &tracker->rpcs[at];
-
-		if (rpc == candidate || seq_before(response_begin, rpc->ack_at_request))
-			break;
-		if (rpc->state != RPC_DONE) {
-			rpc->gaps++;
-			rpc->outcome = BS_OUTCOME_CUT;
-			rpc->state = RPC_DONE;
-			rpc->end[FROM_SERVICE] = response_begin;
-		}
-	}
-	return candidate;
-}
-
-static struct rpc *
-pair_response(struct step *step, const struct bs_frame *frame)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	struct direction *dir = &flow->dir[FROM_SERVICE];
-
-	if (flow->framer->ops->pairing == BS_PAIR_BY_ID && frame->has_id) {
-		dir->after_gap = 0;
-		return rpc_find_key(tracker, flow, frame->id);
-	}
-	if (dir->after_gap) {
-		dir->after_gap = 0;
-		return pair_after_gap(step, dir->message_begin);
-	}
-	return flow->rpc_open == NONE ? NULL : &tracker->rpcs[flow->rpc_open];
-}
+/* --- heads --------------------------------------------------------------- */
 
 static void
 response_begins(struct step *step, const struct bs_frame *frame)
 {
 	struct bs_tracker *tracker = step->tracker;
 	struct direction *dir = &step->flow->dir[step->d];
-	struct rpc *rpc = pair_response(step, frame);
+	bool orphan;
+	struct rpc *rpc = pair_response(step, frame, &orphan);
 
-	if (rpc == NULL || rpc->state == RPC_DONE) {
-		count(tracker, BS_TRACK_ORPHANS, 1);
-		emit_orphan(step);
+	if (rpc == NULL || rpc->ended[FROM_SERVICE]) {
+		if (orphan) {
+			count(tracker, BS_TRACK_ORPHANS, 1);
+			emit_orphan(step);
+		}
 		return;
 	}
 	dir->rpc = index_of_rpc(tracker, rpc);
@@ -133,30 +73,66 @@ response_begins(struct step *step, const struct bs_frame *frame)
 	}
 }
 
+/* A query that is asked again over UDP is one RPC; what it asked first was lost, or its answer. */
+static bool
+asked_again(struct step *step, const struct bs_frame *frame, uint32_t operation_hash)
+{
+	struct bs_tracker *tracker = step->tracker;
+	struct rpc *rpc = rpc_find_key(tracker, step->flow, frame->id);
+	struct bs_mark mark;
+
+	if (rpc == NULL || rpc->state != RPC_WAITING || rpc->operation_hash != operation_hash ||
+		rpc->label_len != frame->label_len ||
+		memcmp(rpc->label, frame->label, rpc->label_len) != 0)
+		return false;
+	count(tracker, BS_TRACK_RETRANSMISSIONS, 1);
+	rpc->retransmissions++;
+	memset(&mark, 0, sizeof(mark));
+	mark.begin = rpc->t_last[TO_SERVICE];
+	mark.end = step->t;
+	mark.packet = step->packet->number;
+	mark.buffer = BS_BUFFER_NET_REQUEST_AFTER;
+	mark.kind = BS_MARK_RESEND;
+	mark.cause = BS_CAUSE_DROP;
+	mark.quality = BS_QUALITY_ESTIMATED;
+	rpc_mark(tracker, rpc, &mark);
+	rpc->t_last[TO_SERVICE] = step->t;
+	rpc->end[TO_SERVICE] = step->flow->dir[TO_SERVICE].next;
+	step->tracked->rpc_id = rpc->id;
+	step->tracked->rpc = index_of_rpc(tracker, rpc);
+	step->tracked->resend = 1;
+	if (tracker->config.own_buffers) {
+		own_departs_again(tracker, step->flow, rpc, TO_SERVICE);
+		step->tracked->handle.valid = 1;
+	} else {
+		rpc->t_departure[TO_SERVICE] = step->t;
+	}
+	return true;
+}
+
 static void
 request_begins(struct step *step, const struct bs_frame *frame)
 {
-	struct bs_tracker *tracker = step->tracker;
 	struct direction *dir = &step->flow->dir[step->d];
 	char operation[BS_FRAME_LABEL_BYTES];
+	uint32_t operation_hash;
 	struct rpc *rpc;
 
-	if (step->flow->tuple.transport == 17 && frame->has_id) {
-		rpc = rpc_find_key(tracker, step->flow, frame->id);
-		if (rpc != NULL && rpc->state == RPC_WAITING) {
-			rpc->retransmissions++; /* the query asked again: one RPC */
-			count(tracker, BS_TRACK_RETRANSMISSIONS, 1);
-			return;
-		}
-	}
-	rpc = rpc_make(step, frame->id, frame->has_id);
-	if (rpc == NULL)
+	bs_operation_template(frame->label, frame->label_len, operation, &operation_hash);
+	if (step->flow->tuple.transport == 17 && frame->has_id &&
+		asked_again(step, frame, operation_hash))
 		return;
-	dir->rpc = index_of_rpc(tracker, rpc);
+	rpc = rpc_make(step, frame->id, frame->has_id);
+	if (rpc == NULL) {
+		if (!frame->oneway)
+			step->flow->refused++;
+		return;
+	}
+	dir->rpc = index_of_rpc(step->tracker, rpc);
 	rpc->oneway = frame->oneway;
-	rpc->label_len = frame->label_len < BS_LABEL_BYTES ? frame->label_len : BS_LABEL_BYTES;
-	memcpy(rpc->label, frame->label, rpc->label_len);
-	bs_operation_template(rpc->label, rpc->label_len, operation, &rpc->operation_hash);
+	rpc->label_len = frame->label_len;
+	memcpy(rpc->label, frame->label, frame->label_len);
+	rpc->operation_hash = operation_hash;
 }
 
 static unsigned
@@ -189,14 +165,12 @@ message_head(struct step *step, const struct bs_frame *frame)
 			tracker->rpcs[flow->rpc_open].interims++;
 		break;
 	case BS_ROLE_PUSH:
-		service_of(tracker, flow)->counters.pushed++;
+		add(&service_of(tracker, flow)->counters.pushed, 1);
 		break;
 	case BS_ROLE_CANCEL:
 		rpc = rpc_find_key(tracker, flow, frame->id);
-		if (rpc != NULL && rpc->state != RPC_DONE) {
-			rpc->outcome = BS_OUTCOME_CANCELLED;
-			rpc_message_ended(step, rpc, FROM_SERVICE, flow->dir[FROM_SERVICE].next);
-		}
+		if (rpc != NULL)
+			rpc_give_up(tracker, rpc, BS_OUTCOME_CANCELLED);
 		break;
 	}
 	if (dir->rpc != NONE && step->in_first && step->tracked->rpc_id == 0) {
@@ -223,70 +197,90 @@ message_ends(struct step *step)
 		rpc_message_ended(step, rpc, step->d, dir->next);
 }
 
-/* The stream stops making sense here: what was in progress is cut, until a message plausibly begins. */
+/* The stream stops making sense here: what was in progress is cut, until a message plausibly
+ * begins. */
 static void
 message_lost(struct step *step)
 {
 	struct flow *flow = step->flow;
 	struct direction *dir = &flow->dir[step->d];
-	struct rpc *rpc = dir->rpc == NONE ? NULL : &step->tracker->rpcs[dir->rpc];
 
-	if (rpc != NULL) {
-		rpc->outcome = BS_OUTCOME_CUT;
-		rpc->gaps++;
-		message_ends(step);
-		if (rpc->state != RPC_DONE)
-			rpc_message_ended(step, rpc, FROM_SERVICE, flow->dir[FROM_SERVICE].next);
-	}
+	if (dir->rpc != NONE)
+		rpc_give_up(step->tracker, &step->tracker->rpcs[dir->rpc], BS_OUTCOME_CUT);
+	step->in_first = false;
+	dir->rpc = NONE;
 	dir->in_message = 0;
 	dir->skip = 0;
 	dir->skip_ends = 0;
 	dir->until_close = 0;
 	dir->resync = 1;
-	dir->after_gap = 1;
+	if (step->d == TO_SERVICE)
+		flow->request_gap = 1;
+	else
+		dir->after_gap = 1;
 	memset(&flow->frame.dir[step->d], 0, sizeof(flow->frame.dir[step->d]));
 }
 
 /* Opaque: bytes one way, then bytes the other, is an RPC. */
 static void
-turn_bytes(struct step *step, uint32_t bytes)
+turn_request(struct step *step, struct rpc *rpc)
 {
-	struct bs_tracker *tracker = step->tracker;
 	struct flow *flow = step->flow;
-	struct direction *dir = &flow->dir[step->d];
-	struct rpc *rpc = flow->rpc_open == NONE ? NULL : &tracker->rpcs[flow->rpc_open];
 
-	dir->t_message = step->t;
-	dir->message_begin = dir->next;
-	dir->next += bytes;
-	if (step->d == TO_SERVICE && (rpc == NULL || flow->turn_answered)) {
+	if (rpc == NULL || flow->turn_answered) {
 		if (rpc != NULL)
 			rpc_message_ended(step, rpc, FROM_SERVICE, flow->dir[FROM_SERVICE].next);
 		flow->turn_answered = 0;
 		rpc = rpc_make(step, 0, false);
-		if (rpc != NULL)
-			bs_operation_template("", 0, rpc->label, &rpc->operation_hash);
+		if (rpc == NULL)
+			return;
+		bs_operation_template("", 0, rpc->label, &rpc->operation_hash);
 	}
-	if (rpc == NULL)
-		return;
 	step->tracked->rpc_id = rpc->id;
-	step->tracked->rpc = index_of_rpc(tracker, rpc);
-	if (step->d == TO_SERVICE) {
-		rpc_message_ended(step, rpc, TO_SERVICE, dir->next);
-		return;
-	}
+	step->tracked->rpc = index_of_rpc(step->tracker, rpc);
+	rpc_message_ended(step, rpc, TO_SERVICE, flow->dir[TO_SERVICE].next);
+}
+
+static void
+turn_response(struct step *step, struct rpc *rpc)
+{
+	struct flow *flow = step->flow;
+	const struct direction *dir = &flow->dir[FROM_SERVICE];
+
+	if (rpc == NULL)
+		return; /* the server speaks first */
+	step->tracked->rpc_id = rpc->id;
+	step->tracked->rpc = index_of_rpc(step->tracker, rpc);
 	if (!flow->turn_answered) {
 		flow->turn_answered = 1;
 		rpc->t_first[FROM_SERVICE] = step->t;
 		rpc->begin[FROM_SERVICE] = dir->message_begin;
 		rpc->state = RPC_RESPONSE;
+		rpc_no_longer_pending(step->tracker, rpc);
 	}
-	rpc->t_last[FROM_SERVICE] = step->t;
+	rpc->t_last[FROM_SERVICE] = step->t_release;
 	rpc->end[FROM_SERVICE] = dir->next;
-	if (tracker->config.own_buffers)
-		step->tracked->handle.valid = 1;
+	rpc->stay_count[FROM_SERVICE] = 0; /* those of its last packet count */
+	if (!step->tracker->config.own_buffers || step->detached)
+		rpc->t_departure[FROM_SERVICE] = step->t_release;
 	else
-		rpc->t_departure[FROM_SERVICE] = step->t;
+		step->tracked->handle.valid = 1;
+}
+
+static void
+turn_bytes(struct step *step, uint32_t bytes)
+{
+	struct flow *flow = step->flow;
+	struct direction *dir = &flow->dir[step->d];
+	struct rpc *rpc = flow->rpc_open == NONE ? NULL : &step->tracker->rpcs[flow->rpc_open];
+
+	dir->t_message = step->t;
+	dir->message_begin = dir->next;
+	dir->next += bytes;
+	if (step->d == TO_SERVICE)
+		turn_request(step, rpc);
+	else
+		turn_response(step, rpc);
 }
 
 /* True if bytes may be fed: a framer is known and the direction makes sense. */
@@ -299,18 +293,44 @@ message_ready(struct step *step, const uint8_t *data, uint32_t bytes)
 
 	if (framer == NULL) {
 		framer = bs_framers_guess(step->tracker->config.framers,
-			flow->tuple.port[!flow->client_end], false, step->d == FROM_SERVICE, data, bytes);
+			flow->tuple.port[!flow->client_end], false, step->d == FROM_SERVICE, data,
+			bytes);
 		flow->framer = framer;
 		flow->protocol_guessed = 1;
 	}
 	if (!dir->resync || framer->ops->pairing == BS_PAIR_BY_TURN)
 		return true;
-	if (framer->ops->probe == NULL
-		|| framer->ops->probe(framer, step->d == FROM_SERVICE, data, bytes) == 0)
+	if (framer->ops->probe == NULL ||
+		framer->ops->probe(framer, step->d == FROM_SERVICE, data, bytes) == 0)
 		return false;
 	dir->resync = 0;
 	count(step->tracker, BS_TRACK_RESYNCS, 1);
 	return true;
+}
+
+static void
+message_begins(struct step *step)
+{
+	struct direction *dir = &step->flow->dir[step->d];
+
+	dir->in_message = 1;
+	dir->t_message = step->t;
+	dir->message_begin = dir->next;
+	dir->rpc = NONE;
+	if (!step->in_first)
+		step->tracked->more = 1;
+}
+
+static void
+message_bad(struct step *step, uint32_t bytes)
+{
+	struct flow *flow = step->flow;
+
+	count(step->tracker, BS_TRACK_BYTES_UNPARSED, bytes);
+	message_lost(step);
+	if (flow->protocol_guessed && !flow->rpc_seen)
+		flow->framer = opaque_framer(step->tracker);
+	flow->dir[step->d].next += bytes;
 }
 
 /* Lets the framer read on; returns the bytes used. */
@@ -322,29 +342,21 @@ message_feed(struct step *step, const uint8_t *data, uint32_t bytes)
 	struct bs_frame frame;
 	uint32_t n;
 
-	if (!dir->in_message) {
-		dir->in_message = 1;
-		dir->t_message = step->t;
-		dir->message_begin = dir->next;
-		dir->rpc = NONE;
-		if (!step->in_first)
-			step->tracked->more = 1;
-	}
+	if (!dir->in_message)
+		message_begins(step);
 	memset(&frame, 0, sizeof(frame));
 	n = (uint32_t)flow->framer->ops->feed(
 		flow->framer, &flow->frame, step->d == FROM_SERVICE, data, bytes, &frame);
-	if (frame.flags & BS_FRAME_BAD) {
-		count(step->tracker, BS_TRACK_BYTES_UNPARSED, bytes);
-		message_lost(step);
-		if (flow->protocol_guessed && flow->rpc_first == NONE)
-			flow->framer = opaque_framer(step->tracker);
-		dir->next += bytes;
+	if (n == 0 || n > bytes || (frame.flags & BS_FRAME_BAD)) {
+		message_bad(step, bytes);
 		return bytes;
 	}
 	dir->next += n;
 	if (frame.flags & BS_FRAME_HEAD)
 		message_head(step, &frame);
 	dir->until_close = frame.until_close != 0;
+	if (frame.until_close == BS_UNTIL_TUNNEL)
+		flow->dir[!step->d].until_close = 1;
 	if (frame.flags & BS_FRAME_SKIP) {
 		dir->skip = frame.skip;
 		dir->skip_ends = (frame.flags & BS_FRAME_END) != 0;
@@ -359,34 +371,61 @@ message_feed(struct step *step, const uint8_t *data, uint32_t bytes)
 	return n;
 }
 
+/* Passes over bytes that nobody needs to look at; returns how many that were. */
+static uint32_t
+message_pass(struct step *step, uint32_t bytes)
+{
+	struct flow *flow = step->flow;
+	struct direction *dir = &flow->dir[step->d];
+
+	if (dir->skip > 0) {
+		uint32_t n = bytes < dir->skip ? bytes : (uint32_t)dir->skip;
+
+		dir->skip -= n;
+		dir->next += n;
+		if (dir->skip == 0 && dir->skip_ends)
+			message_ends(step);
+		return n;
+	}
+	if (dir->until_close) {
+		dir->next += bytes;
+		return bytes;
+	}
+	if (flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN) {
+		turn_bytes(step, bytes);
+		return bytes;
+	}
+	return 0;
+}
+
 void
 message_bytes(struct step *step, const uint8_t *data, uint32_t bytes)
 {
-	struct direction *dir = &step->flow->dir[step->d];
-
-	if (step->d == FROM_SERVICE)
-		service_moved(step, dir->rpc == NONE ? NULL : &step->tracker->rpcs[dir->rpc]);
 	while (bytes > 0) {
-		uint32_t n = bytes;
+		uint32_t n = message_pass(step, bytes);
 
-		if (dir->skip > 0) {
-			if (n > dir->skip)
-				n = (uint32_t)dir->skip;
-			dir->skip -= n;
-			dir->next += n;
-			if (dir->skip == 0 && dir->skip_ends)
-				message_ends(step);
-		} else if (dir->until_close) {
-			dir->next += n;
-		} else if (!message_ready(step, data, bytes)) {
+		if (n == 0 && !message_ready(step, data, bytes)) {
 			count(step->tracker, BS_TRACK_BYTES_UNPARSED, bytes);
-			dir->next += n;
-		} else if (step->flow->framer->ops->pairing == BS_PAIR_BY_TURN) {
-			turn_bytes(step, n);
-		} else {
+			n = bytes;
+			step->flow->dir[step->d].next += n;
+		} else if (n == 0 && step->flow->framer->ops->pairing != BS_PAIR_BY_TURN) {
 			n = message_feed(step, data, bytes);
 		}
 		data += n;
+		bytes -= n;
+	}
+}
+
+void
+message_unread(struct step *step, uint32_t bytes)
+{
+	while (bytes > 0) {
+		uint32_t n = message_pass(step, bytes);
+
+		if (n == 0) {
+			message_gap(step, bytes); /* what it was part of was lost since */
+			return;
+		}
 		bytes -= n;
 	}
 }
@@ -396,25 +435,27 @@ message_gap(struct step *step, uint32_t bytes)
 {
 	struct flow *flow = step->flow;
 	struct direction *dir = &flow->dir[step->d];
-	struct rpc *rpc = dir->rpc == NONE ? NULL : &step->tracker->rpcs[dir->rpc];
+	uint32_t at = dir->rpc;
 
+	if (flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN)
+		at = flow->rpc_open;
+	if (at != NONE)
+		step->tracker->rpcs[at].gaps++;
 	dir->next += bytes;
-	if (dir->until_close || (flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN))
+	if (dir->until_close ||
+		(flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN))
 		return;
-	if (dir->skip < bytes) {
-		if (dir->skip_ends && rpc != NULL) {
-			/* it ended in the gap */
-			rpc->gaps++;
+	if (bytes < dir->skip) {
+		dir->skip -= bytes;
+	} else if (bytes == dir->skip) {
+		dir->skip = 0;
+		if (dir->skip_ends)
 			message_ends(step);
-		}
+	} else {
+		if (dir->skip_ends)
+			message_ends(step); /* in the gap */
 		message_lost(step);
-		return;
 	}
-	if (rpc != NULL)
-		rpc->gaps++;
-	dir->skip -= bytes;
-	if (dir->skip == 0 && dir->skip_ends)
-		message_ends(step);
 }
 
 void
@@ -428,7 +469,7 @@ message_close(struct step *step)
 		message_ends(step);
 		dir->until_close = 0;
 	}
-	if (flow->turn_answered && open != NULL) {
+	if (step->d == FROM_SERVICE && flow->turn_answered && open != NULL) {
 		flow->turn_answered = 0;
 		rpc_message_ended(step, open, FROM_SERVICE, flow->dir[FROM_SERVICE].next);
 	}
@@ -443,11 +484,14 @@ message_datagram(struct step *step, const uint8_t *data, uint32_t bytes)
 
 	if (flow->framer == NULL) {
 		flow->framer = bs_framers_guess(step->tracker->config.framers,
-			flow->tuple.port[!flow->client_end], true, step->d == FROM_SERVICE, data, bytes);
+			flow->tuple.port[!flow->client_end], true, step->d == FROM_SERVICE, data,
+			bytes);
 		flow->protocol_guessed = 1;
 	}
 	if (step->d == FROM_SERVICE)
-		service_moved(step, NULL);
+		service_moved(step);
+	if (flow->framer->ops->datagram_feed == NULL)
+		flow->framer = opaque_framer(step->tracker);
 	step->first_seq = dir->next;
 	step->in_first = true;
 	step->tracked->remaining = step->packet->payload_len;

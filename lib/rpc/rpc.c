@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * RPC slots: made when a request begins, kept in the order of requests per
- * flow, put out when answered, departed and, over TCP, ACKed. Marks hang on
- * them. Also what a service does: how many RPCs are open at it, and since when
- * it has not given a byte.
+ * flow, and in a second list once they are done, put out when departed and, over
+ * TCP, ACKed. Marks hang on them. Also what a service does: how many RPCs are
+ * open at it, and since when it has not given a byte.
  */
 #include "track.h"
 
@@ -11,8 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WALK_MAX 64u /* RPCs of a flow looked at for one packet */
-#define MARKS_PER_RPC 48u
+/* Word of a departure may be lost; that it was ACKed long ago tells as much. */
+#define DEPARTURE_LOST_NS 100000000ull
+
+/* With the stays of both directions and a blocker, all marks fit a path. */
+#define MARKS_PER_RPC (BS_PATH_MAX_MARKS - 2 * STAYS * STAY_PARTS - 1)
 
 int
 rpc_table_init(struct bs_tracker *tracker)
@@ -56,10 +59,56 @@ service_of(struct bs_tracker *tracker, const struct flow *flow)
 	return &tracker->services[flow->service];
 }
 
-static void
-bump(uint64_t *counter)
+uint64_t
+rpc_new_id(struct bs_tracker *tracker)
 {
-	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+	return (uint64_t)tracker->config.node << 48 |
+	       (((uint64_t)tracker->config.source << 40 | ++tracker->rpc_counter) &
+		       0xffffffffffffull);
+}
+
+/* The ID that the packet brought is that of the first message in it. */
+static uint64_t
+id_for(struct step *step, struct rpc *rpc)
+{
+	const struct direction *dir = &step->flow->dir[TO_SERVICE];
+
+	if (step->shim_id == 0 || !step->in_first || dir->message_begin != step->first_seq)
+		return rpc_new_id(step->tracker);
+	rpc->tagged = 1;
+	return step->shim_id;
+}
+
+/* Puts a new RPC behind the others of its flow. */
+static void
+flow_append(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc)
+{
+	const uint32_t at = index_of_rpc(tracker, rpc);
+	struct rpc *before = flow->rpc_last == NONE ? NULL : &tracker->rpcs[flow->rpc_last];
+
+	rpc->flow = index_of_flow(tracker, flow);
+	rpc->prev = flow->rpc_last;
+	rpc->next = NONE;
+	if (before != NULL) {
+		if (before->state != RPC_DONE && before->t_first[FROM_SERVICE] == 0 &&
+			before->ack_at_request == rpc->ack_at_request)
+			flow->pipelined = 1;
+		before->next = at;
+	} else {
+		flow->rpc_first = at;
+	}
+	flow->rpc_last = at;
+	if (flow->rpc_open == NONE)
+		flow->rpc_open = at;
+	if (flow->depart_first == NONE)
+		flow->depart_first = at;
+	flow->rpc_count++;
+	rpc->first_of_flow = !flow->rpc_seen;
+	flow->rpc_seen = 1;
+	rpc->gap_before = flow->request_gap;
+	rpc->refused_before = flow->refused;
+	flow->request_gap = 0;
+	flow->refused = 0;
 }
 
 struct rpc *
@@ -71,39 +120,23 @@ rpc_make(struct step *step, uint64_t key, bool has_key)
 	uint32_t at = tracker->rpc_free, *bucket;
 	struct rpc *rpc;
 
-	if (at == NONE) {
+	/* one connection must not take the slots of all others */
+	if (at == NONE || flow->rpc_count > tracker->rpc_mask / 2) {
 		count(tracker, BS_TRACK_RPCS_REFUSED, 1);
 		return NULL;
 	}
 	rpc = &tracker->rpcs[at];
 	tracker->rpc_free = rpc->next;
 	memset(rpc, 0, offsetof(struct rpc, label));
-	rpc->id = step->shim_id != 0
-		? step->shim_id
-		: ((uint64_t)tracker->config.node << 48)
-			| (((uint64_t)tracker->config.source << 40 | ++tracker->rpc_counter)
-				& 0xffffffffffffull);
-	rpc->flow = index_of_flow(tracker, flow);
+	rpc->id = id_for(step, rpc);
 	rpc->marks = NONE;
+	rpc->done_prev = rpc->done_next = NONE;
 	rpc->state = RPC_REQUEST;
 	rpc->outcome = BS_OUTCOME_COUNT;
 	rpc->begin[TO_SERVICE] = dir->message_begin;
 	rpc->t_first[TO_SERVICE] = dir->t_message;
 	rpc->ack_at_request = step->ack;
-	rpc->first_of_flow = flow->rpc_last == NONE && flow->connect_ns != 0;
-	rpc->prev = flow->rpc_last;
-	rpc->next = NONE;
-	if (flow->rpc_last != NONE)
-		tracker->rpcs[flow->rpc_last].next = at;
-	else
-		flow->rpc_first = at;
-	flow->rpc_last = at;
-	if (flow->rpc_open == NONE)
-		flow->rpc_open = at;
-	for (unsigned d = 0; d < 2; d++) {
-		if (flow->depart_first[d] == NONE)
-			flow->depart_first[d] = at;
-	}
+	flow_append(tracker, flow, rpc);
 	rpc->has_key = has_key;
 	rpc->key = key;
 	if (has_key) {
@@ -112,15 +145,15 @@ rpc_make(struct step *step, uint64_t key, bool has_key)
 		*bucket = at;
 	}
 	__atomic_store_n(&tracker->rpc_count, tracker->rpc_count + 1, __ATOMIC_RELAXED);
-	bump(&service_of(tracker, flow)->counters.rpcs);
+	add(&service_of(tracker, flow)->counters.rpcs, 1);
 	count(tracker, BS_TRACK_RPCS, 1);
 	return rpc;
 }
 
-static void
-pending_leave(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc)
+void
+rpc_no_longer_pending(struct bs_tracker *tracker, struct rpc *rpc)
 {
-	struct service_state *service = service_of(tracker, flow);
+	struct service_state *service = service_of(tracker, &tracker->flows[rpc->flow]);
 
 	if (!rpc->counted_pending)
 		return;
@@ -137,18 +170,63 @@ skip_done(const struct bs_tracker *tracker, uint32_t at)
 	return at;
 }
 
-void
-rpc_release(struct bs_tracker *tracker, struct rpc *rpc)
+/* No more will come of it but ACKs, copies and its departure. */
+static void
+rpc_done(struct bs_tracker *tracker, struct rpc *rpc)
 {
 	struct flow *flow = &tracker->flows[rpc->flow];
-	uint32_t at = index_of_rpc(tracker, rpc), mark = rpc->marks;
+	const uint32_t at = index_of_rpc(tracker, rpc);
 
-	pending_leave(tracker, flow, rpc);
+	rpc_no_longer_pending(tracker, rpc);
+	rpc->state = RPC_DONE;
+	flow->rpc_open = skip_done(tracker, flow->rpc_open);
+	rpc->done_prev = flow->done_last;
+	rpc->done_next = NONE;
+	if (flow->done_last != NONE)
+		tracker->rpcs[flow->done_last].done_next = at;
+	else
+		flow->done_first = at;
+	flow->done_last = at;
+}
+
+void
+rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome)
+{
+	struct flow *flow = &tracker->flows[rpc->flow];
+
+	if (rpc->state == RPC_DONE)
+		return;
+	rpc->outcome = (uint8_t)outcome;
+	for (unsigned d = 0; d < 2; d++) {
+		if (flow->dir[d].rpc == index_of_rpc(tracker, rpc))
+			flow->dir[d].rpc = NONE;
+	}
+	rpc_done(tracker, rpc);
+}
+
+static void
+unlink_done(struct bs_tracker *tracker, struct flow *flow, const struct rpc *rpc)
+{
+	if (rpc->done_prev != NONE)
+		tracker->rpcs[rpc->done_prev].done_next = rpc->done_next;
+	else
+		flow->done_first = rpc->done_next;
+	if (rpc->done_next != NONE)
+		tracker->rpcs[rpc->done_next].done_prev = rpc->done_prev;
+	else
+		flow->done_last = rpc->done_prev;
+}
+
+static void
+unlink_flow(struct bs_tracker *tracker, struct flow *flow, const struct rpc *rpc)
+{
+	const uint32_t at = index_of_rpc(tracker, rpc);
+
 	if (flow->rpc_open == at)
 		flow->rpc_open = skip_done(tracker, rpc->next);
+	if (flow->depart_first == at)
+		flow->depart_first = rpc->next;
 	for (unsigned d = 0; d < 2; d++) {
-		if (flow->depart_first[d] == at)
-			flow->depart_first[d] = rpc->next;
 		if (flow->dir[d].rpc == at)
 			flow->dir[d].rpc = NONE;
 	}
@@ -160,6 +238,19 @@ rpc_release(struct bs_tracker *tracker, struct rpc *rpc)
 		tracker->rpcs[rpc->next].prev = rpc->prev;
 	else
 		flow->rpc_last = rpc->prev;
+	flow->rpc_count--;
+}
+
+static void
+rpc_release(struct bs_tracker *tracker, struct rpc *rpc)
+{
+	struct flow *flow = &tracker->flows[rpc->flow];
+	uint32_t at = index_of_rpc(tracker, rpc), mark = rpc->marks;
+
+	rpc_no_longer_pending(tracker, rpc);
+	if (rpc->state == RPC_DONE)
+		unlink_done(tracker, flow, rpc);
+	unlink_flow(tracker, flow, rpc);
 	if (rpc->has_key) {
 		uint32_t *link = key_bucket(tracker, rpc->flow, rpc->key);
 
@@ -197,23 +288,34 @@ rpc_find_key(struct bs_tracker *tracker, const struct flow *flow, uint64_t key)
 	return found;
 }
 
-struct rpc *
-rpc_at(struct bs_tracker *tracker, const struct flow *flow, unsigned d, uint32_t seq)
+/* Where the bytes of direction d that are an RPC's end, as far as they came. */
+static uint32_t
+end_so_far(const struct bs_tracker *tracker, const struct flow *flow, const struct rpc *rpc,
+	unsigned d)
+{
+	const bool turn = flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN;
+
+	if (flow->dir[d].rpc == index_of_rpc(tracker, rpc))
+		return flow->dir[d].next;
+	return rpc->ended[d] || turn ? rpc->end[d] : rpc->begin[d];
+}
+
+unsigned
+rpc_in_range(struct bs_tracker *tracker, const struct flow *flow, unsigned d, uint32_t begin,
+	uint32_t end, struct rpc *found[RANGE_RPCS])
 {
 	uint32_t at = flow->rpc_last;
+	unsigned n = 0;
 
-	for (unsigned i = 0; at != NONE && i < WALK_MAX; at = tracker->rpcs[at].prev, i++) {
+	for (unsigned i = 0; at != NONE && i < WALK_MAX && n < RANGE_RPCS; i++) {
 		struct rpc *rpc = &tracker->rpcs[at];
 
-		if (rpc->t_first[d] == 0 || seq_before(seq, rpc->begin[d]))
-			continue;
-		if (flow->dir[d].rpc == at || (rpc->ended[d] && seq_before(seq, rpc->end[d])))
-			return rpc;
-		if (flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN
-			&& seq_before(seq, rpc->end[d]))
-			return rpc;
+		at = rpc->prev;
+		if (rpc->t_first[d] != 0 && seq_before(rpc->begin[d], end) &&
+			seq_before(begin, end_so_far(tracker, flow, rpc, d)))
+			found[n++] = rpc;
 	}
-	return NULL;
+	return n;
 }
 
 struct mark_node *
@@ -230,7 +332,7 @@ rpc_mark(struct bs_tracker *tracker, struct rpc *rpc, const struct bs_mark *mark
 	tracker->mark_free = node->next;
 	node->mark = *mark;
 	node->seq_begin = node->seq_end = 0;
-	node->open = 0;
+	node->open = node->spurious = 0;
 	node->next = rpc->marks;
 	rpc->marks = at;
 	rpc->mark_count++;
@@ -238,48 +340,55 @@ rpc_mark(struct bs_tracker *tracker, struct rpc *rpc, const struct bs_mark *mark
 }
 
 static void
-request_ended(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, uint64_t t)
+request_ended(struct step *step, struct rpc *rpc)
 {
-	struct service_state *service = service_of(tracker, flow);
+	struct flow *flow = step->flow;
+	struct service_state *service = service_of(step->tracker, flow);
 
+	if (rpc->state == RPC_DONE)
+		return;
 	if (rpc->oneway) {
 		rpc->outcome = BS_OUTCOME_ONEWAY;
-		rpc->state = RPC_DONE;
-		flow->rpc_open = skip_done(tracker, flow->rpc_open);
+		flow->request_gap |=
+			rpc->gap_before; /* what is missing is missing before the next */
+		flow->refused += rpc->refused_before;
+		rpc_done(step->tracker, rpc);
 		return;
 	}
-	if (rpc->early && rpc->ended[FROM_SERVICE]) {
-		rpc->state = RPC_DONE;
-		flow->rpc_open = skip_done(tracker, flow->rpc_open);
+	if (rpc->ended[FROM_SERVICE]) {
+		rpc_done(step->tracker, rpc);
 		return;
 	}
 	if (rpc->state == RPC_REQUEST)
 		rpc->state = rpc->early ? RPC_RESPONSE : RPC_WAITING;
-	if (!rpc->counted_pending && !rpc->ended[FROM_SERVICE]) {
-		rpc->counted_pending = 1;
-		rpc->pending = service->pending;
-		if (service->pending == 0)
-			__atomic_store_n(&service->t_pending_since, t, __ATOMIC_RELAXED);
-		__atomic_store_n(&service->pending, service->pending + 1, __ATOMIC_RELAXED);
-	}
+	if (rpc->counted_pending || flow->turn_answered)
+		return;
+	rpc->counted_pending = 1;
+	rpc->pending = service->pending;
+	if (service->pending == 0)
+		__atomic_store_n(&service->t_pending_since, step->t_release, __ATOMIC_RELAXED);
+	__atomic_store_n(&service->pending, service->pending + 1, __ATOMIC_RELAXED);
 }
 
 static void
-response_ended(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc)
+response_ended(struct step *step, struct rpc *rpc)
 {
-	uint32_t next;
+	struct bs_tracker *tracker = step->tracker;
+	struct flow *flow = step->flow;
 
-	pending_leave(tracker, flow, rpc);
+	if (rpc->state == RPC_DONE)
+		return;
+	rpc_no_longer_pending(tracker, rpc);
 	if (rpc->outcome == BS_OUTCOME_COUNT)
 		rpc->outcome = BS_OUTCOME_ANSWERED;
-	if (!rpc->ended[TO_SERVICE] && rpc->outcome == BS_OUTCOME_ANSWERED)
+	if (!rpc->ended[TO_SERVICE])
 		return; /* early answer: it goes on with the request */
-	rpc->state = RPC_DONE;
-	flow->rpc_open = skip_done(tracker, flow->rpc_open);
-	next = flow->rpc_open;
-	if (flow->framer->ops->pairing == BS_PAIR_BY_ORDER && next != NONE) {
-		tracker->rpcs[next].t_earlier_finish = rpc->t_last[FROM_SERVICE];
-		tracker->rpcs[next].blocker_id = rpc->id;
+	rpc_done(tracker, rpc);
+	if (flow->framer->ops->pairing == BS_PAIR_BY_ORDER && flow->rpc_open != NONE) {
+		struct rpc *next = &tracker->rpcs[flow->rpc_open];
+
+		next->t_earlier_finish = rpc->t_last[FROM_SERVICE];
+		next->blocker_id = rpc->id;
 	}
 }
 
@@ -288,50 +397,56 @@ rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_e
 {
 	struct bs_tracker *tracker = step->tracker;
 	struct flow *flow = step->flow;
+	const bool turn_over = flow->framer->ops->pairing == BS_PAIR_BY_TURN && d == FROM_SERVICE;
 
+	if (d == TO_SERVICE && rpc->ended[d] && flow->depart_first == NONE)
+		flow->depart_first = index_of_rpc(tracker, rpc); /* a turn goes on */
 	rpc->ended[d] = 1;
 	rpc->end[d] = seq_end;
 	rpc->bytes[d] = (uint32_t)(seq_end - rpc->begin[d]);
-	if (d == TO_SERVICE || flow->framer->ops->pairing != BS_PAIR_BY_TURN)
+	if (!turn_over) {
 		rpc->t_last[d] = step->t_release;
-	if (!tracker->config.own_buffers) {
-		rpc->t_departure[d] = rpc->t_last[d];
-		rpc->departed[d] = 1;
-	} else if (d == step->d) {
-		step->tracked->handle.valid = 1;
+		rpc->departed[d] = 0;
+		rpc->stay_count[d] = 0;
+		if (!tracker->config.own_buffers || step->detached || d != step->d) {
+			rpc->t_departure[d] = rpc->t_last[d];
+			rpc->departed[d] = 1;
+		} else {
+			step->tracked->handle.valid = 1;
+		}
 	}
 	if (d == TO_SERVICE)
-		request_ended(tracker, flow, rpc, step->t);
+		request_ended(step, rpc);
 	else
-		response_ended(tracker, flow, rpc);
+		response_ended(step, rpc);
 }
 
 static bool
-rpc_settled(const struct bs_tracker *tracker, const struct flow *flow, const struct rpc *rpc)
+is_settled(const struct flow *flow, const struct rpc *rpc, uint64_t t)
 {
-	if (rpc->state != RPC_DONE)
-		return false;
+	const bool turn = flow->framer->ops->pairing == BS_PAIR_BY_TURN;
+
 	if (rpc->outcome == BS_OUTCOME_ONEWAY)
-		return rpc->departed[TO_SERVICE];
+		return rpc->departed[TO_SERVICE] || t > rpc->t_last[TO_SERVICE] + DEPARTURE_LOST_NS;
 	if (rpc->outcome != BS_OUTCOME_ANSWERED)
 		return true;
-	if (tracker->config.own_buffers
-		&& !(rpc->departed[FROM_SERVICE] || flow->framer->ops->pairing == BS_PAIR_BY_TURN))
+	if (flow->tuple.transport == 6 &&
+		seq_before(flow->dir[FROM_SERVICE].acked, rpc->end[FROM_SERVICE]))
 		return false;
-	return flow->tuple.transport != 6
-		|| !seq_before(flow->dir[FROM_SERVICE].acked, rpc->end[FROM_SERVICE]);
+	return rpc->departed[FROM_SERVICE] || turn ||
+	       t > rpc->t_last[FROM_SERVICE] + DEPARTURE_LOST_NS;
 }
 
 void
 rpc_settle(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
 {
-	uint32_t at = flow->rpc_first;
+	uint32_t at = flow->done_first;
 
 	for (unsigned i = 0; at != NONE && i < WALK_MAX; i++) {
 		struct rpc *rpc = &tracker->rpcs[at];
 
-		at = rpc->next;
-		if (!rpc_settled(tracker, flow, rpc))
+		at = rpc->done_next;
+		if (!is_settled(flow, rpc, t))
 			continue;
 		emit_rpc(tracker, flow, rpc, t);
 		rpc_release(tracker, rpc);
@@ -348,6 +463,7 @@ rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uin
 			rpc->outcome = BS_OUTCOME_ANSWERED;
 			rpc->bytes[FROM_SERVICE] =
 				(uint32_t)(rpc->end[FROM_SERVICE] - rpc->begin[FROM_SERVICE]);
+			flow->turn_answered = 0;
 		}
 		if (rpc->outcome == BS_OUTCOME_COUNT)
 			rpc->outcome = (uint8_t)outcome;
@@ -356,188 +472,22 @@ rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uin
 	}
 }
 
-/* The service gave a byte: was it silent until now? */
+/* Was the service silent until now, although RPCs were open at it? */
 void
-service_moved(struct step *step, const struct rpc *mover)
+service_moved(struct step *step)
 {
-	struct service_state *service = service_of(step->tracker, step->flow);
+	struct bs_tracker *tracker = step->tracker;
+	const struct flow *flow = step->flow;
+	struct service_state *service = service_of(tracker, flow);
 	uint64_t since = service->t_last_move > service->t_pending_since ? service->t_last_move
 									 : service->t_pending_since;
-	uint32_t first = step->flow->rpc_open;
+	uint32_t mover =
+		flow->dir[FROM_SERVICE].rpc != NONE ? flow->dir[FROM_SERVICE].rpc : flow->rpc_open;
 
-	if (mover == NULL && first != NONE)
-		mover = &step->tracker->rpcs[first];
-	if (service->pending > 0 && since != 0
-		&& step->t >= since + step->tracker->config.detect_ns[BS_CAUSE_HANG])
-		emit_silence(step->tracker, step->flow->service, since, step->t,
-			mover == NULL ? 0 : mover->id);
+	if (service->pending > 0 && since != 0 &&
+		step->t >= since + tracker->config.detect_ns[BS_CAUSE_HANG])
+		emit_silence(tracker, flow->service, since, step->t,
+			mover == NONE ? 0 : tracker->rpcs[mover].id);
 	if (step->t > service->t_last_move)
 		__atomic_store_n(&service->t_last_move, step->t, __ATOMIC_RELAXED);
-}
-
-/* --- our own buffers ----------------------------------------------------- */
-
-static struct flow *
-handle_flow(struct bs_tracker *tracker, const struct bs_track_handle *handle)
-{
-	struct flow *flow = &tracker->flows[handle->flow];
-
-	return flow->state == FLOW_FREE || flow->generation != handle->generation ? NULL : flow;
-}
-
-unsigned
-rpc_stay_marks(const struct bs_stay *stay, bool response, struct bs_mark marks[STAY_PARTS])
-{
-	const struct {
-		uint32_t ns;
-		uint8_t cause;
-		uint8_t detail;
-	} parts[STAY_PARTS] = {
-		{stay->stalled, BS_CAUSE_HANG, BS_DETAIL_STALLED},
-		{stay->preempted, BS_CAUSE_HANG, BS_DETAIL_PREEMPTED},
-		{stay->sleep, BS_CAUSE_HANG, BS_DETAIL_SLEEP},
-		{stay->pause, BS_CAUSE_PAUSE, BS_DETAIL_NONE},
-		{stay->contention, BS_CAUSE_CONTENTION, BS_DETAIL_NONE},
-		{stay->congestion, BS_CAUSE_CONGESTION, BS_DETAIL_NONE},
-		{stay->unobserved, BS_CAUSE_UNOBSERVED, BS_DETAIL_NONE},
-	};
-	uint64_t t = stay->t_in;
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < STAY_PARTS; i++) {
-		if (parts[i].ns == 0)
-			continue;
-		memset(&marks[n], 0, sizeof(marks[n]));
-		marks[n].begin = t;
-		t += parts[i].ns;
-		marks[n].end = t;
-		marks[n].buffer = stay->buffer;
-		marks[n].kind = BS_MARK_OWN_WAIT;
-		marks[n].cause = parts[i].cause;
-		marks[n].detail = parts[i].detail;
-		marks[n].quality = stay->quality;
-		marks[n].uncertainty_ns = stay->uncertainty_ns;
-		marks[n].response = response;
-		if (parts[i].cause == BS_CAUSE_CONTENTION || parts[i].cause == BS_CAUSE_CONGESTION) {
-			marks[n].culprit_id = stay->culprit_id;
-			marks[n].culprit_kind = stay->culprit_kind;
-		}
-		n++;
-	}
-	return n;
-}
-
-/* Moves what a packet waited for into marks, so that a later copy's waits find room. */
-static void
-stays_to_marks(struct bs_tracker *tracker, struct rpc *rpc, unsigned d)
-{
-	struct bs_mark marks[STAY_PARTS];
-
-	for (unsigned i = 0; i < rpc->stay_count[d]; i++) {
-		unsigned n = rpc_stay_marks(&rpc->stay[d][i], d == FROM_SERVICE, marks);
-
-		for (unsigned k = 0; k < n; k++)
-			rpc_mark(tracker, rpc, &marks[k]);
-	}
-	rpc->stay_count[d] = 0;
-}
-
-void
-rpc_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned d)
-{
-	stays_to_marks(tracker, rpc, d);
-	rpc->departed[d] = 0;
-	rpc->t_departure[d] = 0;
-	flow->depart_first[d] = flow->rpc_first;
-}
-
-void
-bs_tracker_tagged(struct bs_tracker *tracker, const struct bs_tracked *tracked)
-{
-	struct rpc *rpc = &tracker->rpcs[tracked->rpc];
-
-	if (rpc->id == tracked->rpc_id)
-		rpc->tagged = 1;
-}
-
-void
-bs_tracker_stay(
-	struct bs_tracker *tracker, const struct bs_track_handle *handle, const struct bs_stay *stay)
-{
-	struct flow *flow = handle_flow(tracker, handle);
-	unsigned d = handle->direction;
-	uint32_t at;
-
-	if (flow == NULL)
-		return;
-	at = flow->depart_first[d];
-	for (unsigned i = 0; at != NONE && i < WALK_MAX; at = tracker->rpcs[at].next, i++) {
-		struct rpc *rpc = &tracker->rpcs[at];
-
-		if (!rpc->ended[d] || rpc->departed[d] || seq_before(handle->seq_end, rpc->end[d]))
-			continue;
-		if (rpc->stay_count[d] == STAYS)
-			stays_to_marks(tracker, rpc, d);
-		rpc->stay[d][rpc->stay_count[d]++] = *stay;
-	}
-}
-
-void
-bs_tracker_departed(struct bs_tracker *tracker, const struct bs_track_handle *handle, uint64_t t_ns)
-{
-	struct flow *flow = handle_flow(tracker, handle);
-	unsigned d = handle->direction;
-	uint32_t at;
-
-	if (flow == NULL)
-		return;
-	at = flow->depart_first[d];
-	for (unsigned i = 0; at != NONE && i < WALK_MAX; at = tracker->rpcs[at].next, i++) {
-		struct rpc *rpc = &tracker->rpcs[at];
-
-		if (!rpc->ended[d] && rpc->end[d] == handle->seq_end && rpc->t_first[d] != 0)
-			rpc->t_departure[d] = t_ns; /* a turn, still open */
-		if (!rpc->departed[d]
-			&& (!rpc->ended[d] || seq_before(handle->seq_end, rpc->end[d])))
-			continue;
-		if (!rpc->departed[d])
-			rpc->t_departure[d] = t_ns;
-		rpc->departed[d] = 1;
-		if (flow->depart_first[d] == at)
-			flow->depart_first[d] = rpc->next;
-	}
-	rpc_settle(tracker, flow, t_ns);
-}
-
-void
-bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
-	unsigned reason, uint64_t t_ns)
-{
-	struct flow *flow = flow_find(tracker, &packet->tuple, packet->hash);
-	struct mark_node *node;
-	struct bs_mark mark;
-	struct rpc *rpc;
-	unsigned d;
-
-	if (flow == NULL || packet->payload_len == 0 || packet->tuple.transport != 6)
-		return;
-	d = packet->direction != flow->client_end;
-	rpc = rpc_at(tracker, flow, d, packet->seq);
-	if (rpc == NULL)
-		return;
-	memset(&mark, 0, sizeof(mark));
-	mark.begin = t_ns;
-	mark.end = t_ns;
-	mark.buffer = buffer;
-	mark.detail = (uint16_t)(BS_DETAIL_FIRST_REASON + reason);
-	mark.kind = BS_MARK_OWN_DROP;
-	mark.cause = BS_CAUSE_DROP;
-	mark.quality = BS_QUALITY_EXACT;
-	mark.response = d == FROM_SERVICE;
-	node = rpc_mark(tracker, rpc, &mark);
-	if (node == NULL)
-		return;
-	node->seq_begin = packet->seq;
-	node->seq_end = packet->seq + packet->payload_len;
-	node->open = 1;
 }

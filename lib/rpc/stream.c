@@ -1,115 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * TCP as seen from the middle: which bytes are new, which were sent again and
- * why, what stands behind a hole, when a receiver's window had no room, what
- * was ACKed. Facts become marks on the RPC they held up (design section 6).
+ * TCP as seen from the middle: which bytes are new, what stands behind a hole,
+ * when a receiver's window had no room, what was ACKed, how a connection begins
+ * and ends. Facts become marks on the RPC they held up (design section 6).
  */
 #include "track.h"
 
 #include <string.h>
 
 #define DUPLICATE_NS 1000000ull /* the same packet twice within this is a copy of the capture's */
-#define PAUSE_MIN_NS 20000ull   /* shorter closures of a window are how TCP works */
-#define MSS_DEFAULT 536u        /* RFC 9293 3.7.1 */
-#define STAMP_LEARN_TICKS 64u
+#define PAUSE_MIN_NS 20000ull	/* shorter closures of a window are how TCP works */
+#define MSS_DEFAULT 536u	/* RFC 9293 3.7.1 */
+#define MSS_MAX 1460u		/* larger payloads are segments merged on their way */
 
-static uint16_t
-net_buffer(unsigned d, bool before)
+uint16_t
+stream_net_buffer(unsigned d, bool before)
 {
 	if (d == TO_SERVICE)
 		return before ? BS_BUFFER_NET_REQUEST_BEFORE : BS_BUFFER_NET_REQUEST_AFTER;
 	return before ? BS_BUFFER_NET_RESPONSE_BEFORE : BS_BUFFER_NET_RESPONSE_AFTER;
 }
 
-static uint16_t
-receiver_buffer(unsigned d)
+uint16_t
+stream_receiver_buffer(unsigned d)
 {
 	return d == TO_SERVICE ? BS_BUFFER_SERVER_SOCKET_RX : BS_BUFFER_CLIENT_SOCKET_RX;
 }
 
-/* --- arrival ------------------------------------------------------------- */
-
-/* Learns the tick of the sender's timestamp clock: 1, 4 or 10 ms are in use (RFC 7323 5.4). */
-static void
-stamp_learn(struct flow *flow, unsigned d, uint32_t tsval, uint64_t t)
-{
-	static const uint32_t ticks_ns[] = {1000000, 4000000, 10000000};
-	uint32_t delta = tsval - flow->stamp[d].ts_first;
-	uint64_t per_tick;
-
-	if (delta < STAMP_LEARN_TICKS || delta > INT32_MAX)
-		return;
-	per_tick = (t - flow->stamp[d].t_first) / delta;
-	for (unsigned i = 0; i < sizeof(ticks_ns) / sizeof(ticks_ns[0]); i++) {
-		if (per_tick > ticks_ns[i] - ticks_ns[i] / 4 && per_tick < ticks_ns[i] + ticks_ns[i] / 4) {
-			flow->stamp[d].tick_ns = ticks_ns[i];
-			flow->stamp[d].offset_min_ns = INT64_MAX;
-			return;
-		}
-	}
-}
-
-/* When its timestamp says it was sent, mapped to our clock by the least delay seen; 0: not known. */
-static uint64_t
-stamp_estimate(struct flow *flow, unsigned d, uint32_t tsval, uint64_t t_poll)
-{
-	uint32_t delta;
-	int64_t sent_ns, offset_ns;
-
-	if (flow->stamp[d].samples++ == 0) {
-		flow->stamp[d].t_first = t_poll;
-		flow->stamp[d].ts_first = tsval;
-		return 0;
-	}
-	if (flow->stamp[d].tick_ns == 0) {
-		stamp_learn(flow, d, tsval, t_poll);
-		return 0;
-	}
-	delta = tsval - flow->stamp[d].ts_first;
-	sent_ns = (int64_t)delta * flow->stamp[d].tick_ns;
-	offset_ns = (int64_t)(t_poll - flow->stamp[d].t_first) - sent_ns;
-	if (offset_ns < flow->stamp[d].offset_min_ns)
-		flow->stamp[d].offset_min_ns = offset_ns;
-	return flow->stamp[d].t_first + (uint64_t)(sent_ns + flow->stamp[d].offset_min_ns);
-}
-
-void
-stream_arrival(struct step *step, const struct bs_arrival *arrival)
-{
-	struct bs_tracked *tracked = step->tracked;
-	const struct bs_packet *packet = step->packet;
-	uint64_t low = arrival->t_low, estimate = 0;
-	uint32_t tick;
-
-	if (arrival->exact || low >= arrival->t_poll) {
-		tracked->t_arrival = arrival->exact ? low : arrival->t_poll;
-		tracked->quality = BS_QUALITY_EXACT;
-		return;
-	}
-	if (step->flow->t_last > low && step->flow->t_last < arrival->t_poll)
-		low = step->flow->t_last;
-	if (packet->tcp_options & BS_TCPOPT_TIMESTAMP)
-		estimate = stamp_estimate(step->flow, step->d, packet->tsval, arrival->t_poll);
-	tick = step->flow->stamp[step->d].tick_ns;
-	if (estimate != 0 && arrival->t_poll - low > tick) {
-		estimate += tick / 2;
-		tracked->t_arrival = estimate < low ? low
-			: estimate > arrival->t_poll ? arrival->t_poll
-						     : estimate;
-		tracked->quality = BS_QUALITY_ESTIMATED;
-		tracked->uncertainty_ns = tick / 2;
-		return;
-	}
-	tracked->t_arrival = low + (arrival->t_poll - low) / 2;
-	tracked->quality = BS_QUALITY_BOUND;
-	tracked->uncertainty_ns = (uint32_t)((arrival->t_poll - low) / 2 > UINT32_MAX
-			? UINT32_MAX
-			: (arrival->t_poll - low) / 2);
-}
-
 /* --- windows ------------------------------------------------------------- */
 
-/* Has the receiver of direction d no room for a segment? Sets or clears t_closed, marks a closure that ends. */
+/* The RPC whose bytes in direction d the window holds up. */
+static struct rpc *
+held_up(struct step *step, unsigned d)
+{
+	const struct flow *flow = step->flow;
+	uint32_t at = flow->dir[d].in_message ? flow->dir[d].rpc : NONE;
+
+	if (at == NONE && d == FROM_SERVICE)
+		at = flow->rpc_open; /* its response has not begun */
+	return at == NONE ? NULL : &step->tracker->rpcs[at];
+}
+
+/* Has the receiver of direction d no room for a segment? Notes when that begins, marks it when it
+ * ends. */
 static void
 window_look(struct step *step, unsigned d)
 {
@@ -126,13 +59,13 @@ window_look(struct step *step, unsigned d)
 		count(step->tracker, BS_TRACK_ZERO_WINDOW, 1);
 		return;
 	}
-	if (step->t > dir->t_closed + PAUSE_MIN_NS && dir->in_message && dir->rpc != NONE) {
-		rpc = &step->tracker->rpcs[dir->rpc];
+	rpc = held_up(step, d);
+	if (step->t > dir->t_closed + PAUSE_MIN_NS && rpc != NULL) {
 		memset(&mark, 0, sizeof(mark));
 		mark.begin = dir->t_closed;
 		mark.end = step->t;
 		mark.packet = step->packet->number;
-		mark.buffer = receiver_buffer(d);
+		mark.buffer = stream_receiver_buffer(d);
 		mark.kind = BS_MARK_WINDOW;
 		mark.cause = BS_CAUSE_PAUSE;
 		mark.quality = BS_QUALITY_EXACT;
@@ -142,251 +75,28 @@ window_look(struct step *step, unsigned d)
 	dir->t_closed = 0;
 }
 
-/* --- resends ------------------------------------------------------------- */
-
-/* A copy of bytes that we have let through before. */
+/*
+ * Scaling is in force only if both SYNs offered it (RFC 7323 2.2). Of a
+ * connection whose handshake was not seen it is unknown: then only zero means
+ * that there is no room.
+ */
 static void
-resend_seen(struct step *step, uint32_t seq, uint32_t end)
+window_advertised(struct step *step)
 {
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	struct direction *dir = &flow->dir[step->d];
-	struct rpc *rpc = rpc_at(tracker, flow, step->d, seq);
-	bool response = step->d == FROM_SERVICE, last;
-	struct mark_node *node;
-	struct bs_mark mark;
-	uint32_t at;
-
-	step->tracked->resend = 1;
-	if (!seq_before(dir->acked, end)) {
-		count(tracker, BS_TRACK_SPURIOUS, 1);
-		if (rpc != NULL)
-			rpc->duplicates++;
-		return;
-	}
-	count(tracker, BS_TRACK_RETRANSMISSIONS, 1);
-	if (rpc == NULL)
-		return;
-	rpc->retransmissions++;
-	for (at = rpc->marks; at != NONE; at = tracker->marks[at].next) {
-		node = &tracker->marks[at];
-		if (node->open && node->mark.response == response && !seq_before(node->seq_begin, seq)
-			&& seq_before(node->seq_begin, end)) {
-			/* our own drop, now made good */
-			node->mark.end = step->t;
-			node->mark.packet = step->packet->number;
-			node->open = 0;
-			goto moved;
-		}
-	}
-	memset(&mark, 0, sizeof(mark));
-	last = rpc->ended[step->d] && !seq_before(end, rpc->end[step->d]);
-	mark.begin = last && rpc->t_departure[step->d] != 0 ? rpc->t_departure[step->d]
-		: last						? rpc->t_last[step->d]
-								: rpc->t_first[step->d];
-	mark.end = step->t;
-	mark.packet = step->packet->number;
-	mark.buffer = net_buffer(step->d, false);
-	mark.kind = BS_MARK_RESEND;
-	mark.cause = BS_CAUSE_DROP;
-	mark.quality = BS_QUALITY_EXACT;
-	mark.response = response;
-	node = rpc_mark(tracker, rpc, &mark);
-	if (node != NULL) {
-		node->seq_begin = seq;
-		node->seq_end = end;
-	}
-moved:
-	/* The copy that counts is the last one before the ACK; a request's only if it is not yet answered. */
-	if (!rpc->ended[step->d] || (!response && rpc->t_first[FROM_SERVICE] != 0))
-		return;
-	if (response && rpc->t_first_copy == 0)
-		rpc->t_first_copy = rpc->t_last[FROM_SERVICE];
-	rpc->t_last[step->d] = step->t;
-	if (tracker->config.own_buffers) {
-		rpc_departs_again(tracker, flow, rpc, step->d);
-		step->tracked->handle.valid = 1;
-	} else {
-		rpc->t_departure[step->d] = step->t;
-	}
-}
-
-/* A DSACK (RFC 2883): the receiver had these bytes already, so the resend was for nothing. */
-static void
-resend_was_spurious(struct step *step, unsigned d, uint32_t begin, uint32_t end)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct rpc *rpc = rpc_at(tracker, step->flow, d, begin);
-
-	if (rpc == NULL)
-		return;
-	for (uint32_t at = rpc->marks; at != NONE; at = tracker->marks[at].next) {
-		struct mark_node *node = &tracker->marks[at];
-
-		if (node->mark.kind != BS_MARK_RESEND || node->mark.cause != BS_CAUSE_DROP
-			|| node->mark.response != (d == FROM_SERVICE)
-			|| seq_before(node->seq_begin, begin) || !seq_before(node->seq_begin, end))
-			continue;
-		count(tracker, BS_TRACK_SPURIOUS, 1);
-		node->mark.cause = BS_CAUSE_CONGESTION;
-		node->mark.quality = BS_QUALITY_ESTIMATED;
-		if (d == FROM_SERVICE && rpc->t_first_copy != 0 && rpc->marks == at) {
-			/* the first copy is the one that counted */
-			rpc->t_last[d] = rpc->t_first_copy;
-			rpc->t_departure[d] = rpc->t_first_copy;
-			rpc->t_first_copy = 0;
-		}
-	}
-}
-
-/* --- holes --------------------------------------------------------------- */
-
-static void
-hole_keep(struct step *step, uint32_t seq, const uint8_t *data, uint32_t bytes)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	uint32_t *link = &flow->hole[step->d].first, at;
-	struct chunk *chunk;
-
-	while (bytes > 0) {
-		uint32_t n = bytes < CHUNK_BYTES ? bytes : CHUNK_BYTES;
-
-		if (tracker->chunk_free == NONE || flow->hole[step->d].count == CHUNKS_PER_DIRECTION) {
-			count(tracker, BS_TRACK_REASSEMBLY_FULL, bytes);
-			return;
-		}
-		while (*link != NONE && seq_before(tracker->chunks[*link].seq, seq))
-			link = &tracker->chunks[*link].next;
-		at = tracker->chunk_free;
-		chunk = &tracker->chunks[at];
-		tracker->chunk_free = chunk->next;
-		chunk->next = *link;
-		*link = at;
-		chunk->seq = seq;
-		chunk->bytes = n;
-		chunk->ack = step->ack;
-		chunk->t = step->t;
-		chunk->number = step->packet->number;
-		chunk->ip_id = step->packet->ip_id;
-		chunk->has_tsval = (step->packet->tcp_options & BS_TCPOPT_TIMESTAMP) != 0;
-		chunk->tsval = step->packet->tsval;
-		memcpy(chunk->data, data, n);
-		flow->hole[step->d].count++;
-		seq += n;
-		data += n;
-		bytes -= n;
-	}
-}
-
-static void
-deliver(struct step *step, uint32_t seq, const uint8_t *data, uint32_t bytes)
-{
-	struct direction *dir = &step->flow->dir[step->d];
-	uint32_t old = dir->next - seq;
-
-	if (old >= bytes)
-		return;
-	message_bytes(step, data + old, bytes - old);
-}
-
-/* Gives on what has become contiguous behind a filled (or given up) hole. */
-static void
-hole_drain(struct step *step)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	const struct step saved = *step;
-	uint32_t at;
-
-	while ((at = flow->hole[step->d].first) != NONE) {
-		struct chunk *chunk = &tracker->chunks[at];
-
-		if (seq_before(flow->dir[step->d].next, chunk->seq))
-			break;
-		step->t = chunk->t;
-		step->t_release = saved.from_chunk || saved.t < chunk->t ? chunk->t : saved.t;
-		step->number = chunk->number;
-		step->ack = chunk->ack;
-		step->shim_id = 0;
-		step->from_chunk = true;
-		deliver(step, chunk->seq, chunk->data, chunk->bytes);
-		flow->hole[step->d].first = chunk->next;
-		flow->hole[step->d].count--;
-		chunk->next = tracker->chunk_free;
-		tracker->chunk_free = at;
-	}
-	*step = saved;
-}
-
-/* The packet in hand fills a hole whose bytes we never saw: late, or lost before us and resent? */
-static void
-hole_filled(struct step *step, uint32_t seq, const struct chunk *behind)
-{
-	struct bs_tracker *tracker = step->tracker;
 	const struct bs_packet *packet = step->packet;
-	struct rpc *rpc = rpc_at(tracker, step->flow, step->d, seq);
-	bool older = false;
-	struct bs_mark mark;
+	const struct direction *receiver = &step->flow->dir[step->d];
+	struct direction *dir = &step->flow->dir[!step->d];
+	unsigned scale = receiver->wscale;
 
-	if (behind->has_tsval && (packet->tcp_options & BS_TCPOPT_TIMESTAMP)
-		&& behind->tsval != packet->tsval)
-		older = (int32_t)(packet->tsval - behind->tsval) < 0;
-	else if (packet->tuple.ip_version == 4)
-		older = (int16_t)(packet->ip_id - behind->ip_id) < 0;
-	count(tracker, older ? BS_TRACK_OUT_OF_ORDER : BS_TRACK_RETRANSMISSIONS, 1);
-	if (rpc == NULL)
+	if (packet->tcp_flags & (BS_TCP_SYN | BS_TCP_RST) || seq_before(packet->ack, dir->acked))
 		return;
-	if (older)
-		rpc->reordered++;
-	else
-		rpc->retransmissions++;
-	memset(&mark, 0, sizeof(mark));
-	mark.begin = behind->t;
-	mark.end = step->t;
-	mark.packet = packet->number;
-	mark.buffer = older ? receiver_buffer(step->d) : net_buffer(step->d, true);
-	mark.kind = older ? BS_MARK_DISORDER : BS_MARK_RESEND;
-	mark.cause = older ? BS_CAUSE_DISORDER : BS_CAUSE_DROP;
-	mark.quality = BS_QUALITY_ESTIMATED;
-	mark.response = step->d == FROM_SERVICE;
-	rpc_mark(tracker, rpc, &mark);
-	if (rpc->t_first[step->d] > behind->t)
-		rpc->t_first[step->d] = behind->t;
-}
-
-/* What stands before the first chunk will not come: it was ACKed, so we just did not see it. */
-static void
-hole_give_up(struct step *step)
-{
-	struct flow *flow = step->flow;
-	struct direction *dir = &flow->dir[step->d];
-	uint32_t at = flow->hole[step->d].first;
-	uint32_t to = at != NONE ? step->tracker->chunks[at].seq : dir->acked;
-
-	if (!seq_before(dir->next, to))
-		return;
-	count(step->tracker, BS_TRACK_CAPTURE_GAPS, 1);
-	flow->hole[step->d].gap_end = to;
-	message_gap(step, to - dir->next);
-	if (seq_before(dir->high, to))
-		dir->high = to;
-	hole_drain(step);
-}
-
-void
-stream_give_up_holes(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
-{
-	struct bs_packet none = {.t_ns = t};
-	struct bs_tracked tracked = {0};
-
-	for (unsigned d = 0; d < 2; d++) {
-		struct step step = {.tracker = tracker, .flow = flow, .packet = &none, .tracked = &tracked,
-			.d = d, .t = t, .t_release = t, .from_chunk = true};
-
-		for (unsigned i = 0; flow->hole[d].first != NONE && i <= CHUNKS_PER_DIRECTION; i++)
-			hole_give_up(&step);
-	}
+	if (receiver->wscale == WSCALE_UNKNOWN || dir->wscale == WSCALE_UNKNOWN)
+		scale = 14;
+	else if (receiver->wscale == WSCALE_NONE || dir->wscale == WSCALE_NONE)
+		scale = 0;
+	dir->window_known = 1;
+	dir->window_end = packet->ack + ((uint32_t)packet->window << scale);
+	window_look(step, !step->d);
 }
 
 /* --- data ---------------------------------------------------------------- */
@@ -399,25 +109,98 @@ data_in_order(struct step *step, const struct bs_piece *pieces, unsigned piece_c
 	struct direction *dir = &step->flow->dir[step->d];
 	uint32_t end = step->first_seq + packet->payload_len, at = step->first_seq;
 
-	deliver(step, at, packet->data + packet->payload, packet->payload_cap);
+	hole_deliver(step, at, packet->data + packet->payload, packet->payload_cap);
 	at += packet->payload_cap;
 	for (unsigned i = 0; i < piece_count; i++) {
-		deliver(step, at, pieces[i].data, pieces[i].bytes);
+		hole_deliver(step, at, pieces[i].data, pieces[i].bytes);
 		at += pieces[i].bytes;
 	}
 	if (seq_before(dir->next, end))
 		message_gap(step, end - dir->next);
 }
 
-static bool
-is_duplicate(const struct step *step, uint32_t end)
+bool
+stream_is_duplicate(const struct step *step, uint32_t high)
 {
 	const struct bs_packet *packet = step->packet;
 	const struct flow *flow = step->flow;
 
-	return packet->tuple.ip_version == 4 && packet->ip_id != 0
-		&& packet->ip_id == flow->ip_id_last[step->d] && end == flow->dir[step->d].high
-		&& step->t < flow->t_last + DUPLICATE_NS;
+	if (high != flow->dir[step->d].high || step->t >= flow->t_last + DUPLICATE_NS)
+		return false;
+	if (packet->tuple.ip_version == 4 && packet->ip_id != 0)
+		return packet->ip_id == flow->ip_id_last[step->d];
+	/* Nobody sends the last bytes again in the same tick: a resend needs a timeout, or later
+	 * bytes. */
+	return (packet->tcp_options & BS_TCPOPT_TIMESTAMP) &&
+	       packet->tsval == flow->tsval_last[step->d];
+}
+
+/* A stream that we join: its first byte is somewhere in a message, and messages came before. */
+static void
+join_stream(struct flow *flow, unsigned d, uint32_t seq)
+{
+	struct direction *dir = &flow->dir[d];
+
+	dir->started = 1;
+	dir->next = dir->high = dir->acked = seq;
+	dir->resync = 1;
+	if (d == TO_SERVICE)
+		flow->request_gap = 1;
+}
+
+/* RFC 9293 3.8.4: an old byte, or none, in front of what is expected, to make the other end answer.
+ */
+static bool
+is_keepalive(const struct step *step)
+{
+	const struct direction *dir = &step->flow->dir[step->d];
+	const struct bs_packet *packet = step->packet;
+
+	return dir->started && packet->payload_len <= 1 && packet->seq == dir->next - 1 &&
+	       dir->acked == dir->next && !dir->in_message &&
+	       !(packet->tcp_flags & (BS_TCP_SYN | BS_TCP_FIN | BS_TCP_RST));
+}
+
+/* Bytes never seen before, of which the first is next in order. */
+static void
+data_next(struct step *step, const struct bs_piece *pieces, unsigned piece_count)
+{
+	struct flow *flow = step->flow;
+	struct direction *dir = &flow->dir[step->d];
+	struct round_trip *round_trip = &flow->round_trip[step->d];
+	const struct hole *hole = &flow->hole[step->d];
+	const uint32_t end = step->first_seq + step->packet->payload_len;
+	const uint32_t behind = hole->first;
+	struct chunk first;
+
+	step->tracked->new_data = step->first_seq == dir->high && step->first_seq == dir->next;
+	if (step->first_seq == dir->next)
+		message_packet_begins(step);
+	if (seq_before(dir->high, end))
+		dir->high = end;
+	if (round_trip->t_sent == 0) {
+		round_trip->t_sent = step->t;
+		round_trip->seq = end;
+	}
+	dir->t_progress = step->t;
+	if (behind == NONE || !seq_before(dir->next, step->tracker->chunks[behind].seq)) {
+		data_in_order(step, pieces, piece_count);
+	} else {
+		memcpy(&first, &step->tracker->chunks[behind], offsetof(struct chunk, data));
+		data_in_order(step, pieces, piece_count);
+		resend_filled(step, &first);
+	}
+	hole_drain(step);
+}
+
+/* A response that ACKs request bytes which may yet come, in the wrong order, waits for them. */
+static bool
+is_ahead_of_request(const struct step *step)
+{
+	const struct flow *flow = step->flow;
+
+	return step->d == FROM_SERVICE && flow->hole[TO_SERVICE].patience > 0 &&
+	       seq_before(flow->dir[TO_SERVICE].next, step->packet->ack);
 }
 
 static void
@@ -426,143 +209,269 @@ stream_data(struct step *step, const struct bs_piece *pieces, unsigned piece_cou
 	const struct bs_packet *packet = step->packet;
 	struct flow *flow = step->flow;
 	struct direction *dir = &flow->dir[step->d];
-	uint32_t seq = packet->seq, end = seq + packet->payload_len, behind;
-	struct chunk first;
+	const uint32_t seq = step->first_seq, end = seq + packet->payload_len;
 
-	step->first_seq = seq;
-	if (!dir->started) {
-		dir->started = 1;
-		dir->next = dir->high = dir->acked = seq;
-		dir->resync = 1;
-	}
-	if (packet->payload_len <= 1 && end == dir->next && !dir->in_message && dir->acked == dir->next) {
-		count(step->tracker, BS_TRACK_KEEPALIVES, 1); /* RFC 9293 3.8.4 */
-		return;
-	}
-	if (!seq_before(dir->next, end)) {
-		if (is_duplicate(step, end)) {
+	if (!dir->started)
+		join_stream(flow, step->d, seq);
+	if (!seq_before(dir->next, end) ||
+		hole_covers(step->tracker, &flow->hole[step->d], seq, end)) {
+		if (stream_is_duplicate(step, end))
 			count(step->tracker, BS_TRACK_DUPLICATES, 1);
-			return;
-		}
-		resend_seen(step, seq, end);
+		else
+			resend_seen(step, seq, end);
 		return;
 	}
+	if (step->d == FROM_SERVICE)
+		service_moved(step);
 	if (packet->payload_len > dir->mss)
-		dir->mss = (uint16_t)(packet->payload_len > 1460 ? 1460 : packet->payload_len);
-	if (seq_before(dir->next, seq)) {
-		if (seq_before(dir->high, end))
-			dir->high = end;
-		hole_keep(step, seq, packet->data + packet->payload, packet->payload_cap);
-		for (unsigned i = 0, at = seq + packet->payload_cap; i < piece_count; i++) {
-			hole_keep(step, at, pieces[i].data, pieces[i].bytes);
-			at += pieces[i].bytes;
-		}
+		dir->mss =
+			(uint16_t)(packet->payload_len > MSS_MAX ? MSS_MAX : packet->payload_len);
+	if (!seq_before(dir->next, seq) && !is_ahead_of_request(step)) {
+		data_next(step, pieces, piece_count);
 		return;
 	}
-	step->tracked->new_data = seq == dir->high && seq == dir->next;
-	if (seq == dir->next)
-		message_packet_begins(step);
 	if (seq_before(dir->high, end))
 		dir->high = end;
-	behind = flow->hole[step->d].first;
-	if (behind == NONE) {
-		data_in_order(step, pieces, piece_count);
-		return;
-	}
-	memcpy(&first, &step->tracker->chunks[behind], offsetof(struct chunk, data));
-	data_in_order(step, pieces, piece_count);
-	hole_filled(step, seq, &first);
-	hole_drain(step);
+	dir->t_progress = step->t;
+	hole_keep(step, pieces, piece_count);
 }
 
-/* --- ACKs and the handshake ---------------------------------------------- */
+/* --- ACKs ---------------------------------------------------------------- */
+
+/* The ACK of a handshake stands where a stream begins: nothing came before. */
+static void
+join_at_ack(struct step *step, unsigned d)
+{
+	const struct bs_packet *packet = step->packet;
+	struct flow *flow = step->flow;
+	const struct direction *own = &flow->dir[step->d];
+
+	join_stream(flow, d, packet->ack);
+	if (!(packet->tcp_flags & BS_TCP_SYN) &&
+		!(flow->isn_known[step->d] && own->next == flow->isn[step->d] + 1 &&
+			packet->seq == own->next))
+		return;
+	flow->dir[d].resync = 0;
+	flow->request_gap = 0;
+}
+
+/*
+ * Times one stretch of bytes after the other until it is ACKed. The first must be
+ * the handshake's, which is ACKed at once: if all that is known are delayed
+ * ACKs, the least of them says nothing.
+ */
+static void
+round_trip_look(struct step *step, unsigned d)
+{
+	const struct flow *flow = step->flow;
+	struct round_trip *round_trip = &step->flow->round_trip[d];
+	const bool handshake = flow->isn_known[d] && round_trip->seq == flow->isn[d] + 1;
+	uint64_t ns;
+
+	if (round_trip->t_sent == 0 || seq_before(step->packet->ack, round_trip->seq))
+		return;
+	ns = step->t > round_trip->t_sent ? step->t - round_trip->t_sent : 0;
+	round_trip->t_sent = 0;
+	if (ns == 0 || ns > UINT32_MAX)
+		return;
+	if (handshake || (round_trip->min_ns != 0 && ns < round_trip->min_ns))
+		round_trip->min_ns = (uint32_t)ns;
+}
 
 static void
 stream_ack(struct step *step)
 {
 	const struct bs_packet *packet = step->packet;
 	struct flow *flow = step->flow;
-	struct direction *other = &flow->dir[!step->d];
-	uint8_t scale = flow->dir[step->d].wscale_known && other->wscale_known
-		? flow->dir[step->d].wscale : 0;
-	bool scale_known = flow->dir[step->d].wscale_known || packet->window == 0;
+	const unsigned d = !step->d; /* whose bytes are ACKed */
+	struct direction *dir = &flow->dir[d];
+	struct hole *hole = &flow->hole[d];
 
-	if (!other->started) {
-		other->started = 1;
-		other->resync = 1;
-		other->next = other->high = other->acked = packet->ack;
+	if (!dir->started)
+		join_at_ack(step, d);
+	resend_judge(step, d);
+	round_trip_look(step, d);
+	if (hole->first != NONE)
+		hole->acks++;
+	if (seq_before(dir->acked, packet->ack))
+		dir->acked = packet->ack;
+	if (seq_before(dir->next, dir->acked) && hole->patience == 0) {
+		hole->patience = GAP_PATIENCE + 1;
+		hole->t_acked = step->t;
 	}
-	if (packet->sack_count > 0 && !seq_before(packet->ack, packet->sack[0].end))
-		resend_was_spurious(step, !step->d, packet->sack[0].begin, packet->sack[0].end);
-	if (seq_before(other->acked, packet->ack)) {
-		other->acked = packet->ack;
-		if (seq_before(other->next, packet->ack) && flow->gap_patience == 0)
-			flow->gap_patience = GAP_PATIENCE + 1;
-	}
-	if (scale_known && !seq_before(packet->ack, other->acked)
-		&& !(packet->tcp_flags & (BS_TCP_SYN | BS_TCP_RST))) {
-		other->window_known = 1;
-		other->window_end = packet->ack + ((uint32_t)packet->window << scale);
-		window_look(step, !step->d);
-	}
+	window_advertised(step);
 }
 
+/* --- beginning and end --------------------------------------------------- */
+
+static void
+begin_stream(struct flow *flow, unsigned d, uint32_t isn, uint8_t wscale, uint64_t t)
+{
+	struct direction *dir = &flow->dir[d];
+
+	flow->round_trip[d].t_sent = t;
+	flow->round_trip[d].seq = isn + 1;
+	dir->started = 1;
+	dir->next = dir->high = dir->acked = isn + 1;
+	dir->wscale = wscale;
+	flow->isn[d] = isn;
+	flow->isn_known[d] = 1;
+}
+
+/* The tuple is used again, and who is the client may be known better now. */
+static void
+begin_again(struct step *step)
+{
+	struct flow *flow = step->flow;
+
+	flow_reopen(step->tracker, flow, step->packet, step->t);
+	step->d = step->packet->direction != flow->client_end;
+	step->tracked->direction = (uint8_t)step->d;
+	step->tracked->service = flow->service;
+}
+
+/*
+ * A SYN on an open connection is a late copy, or of a new one, or forged (RFC
+ * 5961 4): it is believed when the other end answers it, or when data follows.
+ */
 static void
 stream_syn(struct step *step)
 {
 	const struct bs_packet *packet = step->packet;
 	struct flow *flow = step->flow;
 	struct direction *dir = &flow->dir[step->d];
+	uint8_t wscale = packet->tcp_options & BS_TCPOPT_WSCALE ? packet->wscale : WSCALE_NONE;
 
-	if (dir->started && dir->next == packet->seq + 1)
+	if (flow->isn_known[step->d] && flow->isn[step->d] == packet->seq) {
+		flow->round_trip[step->d].t_sent = 0;
 		return; /* resent */
-	if (!(packet->tcp_flags & BS_TCP_ACK)) {
-		if (dir->started) {
-			rpc_end_all(step->tracker, flow, BS_OUTCOME_UNANSWERED, step->t);
-			for (unsigned d = 0; d < 2; d++) {
-				flow_drop_chunks(step->tracker, flow, d);
-				flow_reset_stream(flow, d);
-			}
-			memset(&flow->frame, 0, sizeof(flow->frame));
-			memset(&flow->tagging, 0, sizeof(flow->tagging));
-		}
-		flow->state = FLOW_OPEN;
-		flow->t_syn = step->t;
-		flow->connect_ns = 0;
-	} else if (flow->t_syn != 0 && flow->connect_ns == 0 && step->t > flow->t_syn) {
-		flow->connect_ns = step->t - flow->t_syn;
 	}
-	if (dir->started)
-		flow_reset_stream(flow, step->d); /* SYN-ACK with another sequence number */
-	dir->started = 1;
-	dir->next = dir->high = dir->acked = packet->seq + 1;
-	dir->wscale_known = 1;
-	dir->wscale = packet->tcp_options & BS_TCPOPT_WSCALE ? packet->wscale : 0;
+	if (!(packet->tcp_flags & BS_TCP_ACK)) {
+		if (flow->state == FLOW_OPEN && (dir->started || flow->dir[!step->d].started)) {
+			if (!flow->syn_waits || flow->syn_seq != packet->seq)
+				flow->t_syn = step->t;
+			flow->syn_waits = 1;
+			flow->syn_seq = packet->seq;
+			flow->syn_wscale = wscale;
+			return;
+		}
+		if (flow->state == FLOW_CLOSED)
+			begin_again(step);
+		flow->t_syn = step->t;
+	} else if (flow->syn_waits && packet->ack == flow->syn_seq + 1) {
+		uint64_t t_syn = flow->t_syn;
+		uint32_t isn = flow->syn_seq;
+		uint8_t syn_wscale = flow->syn_wscale;
+
+		begin_again(step);
+		begin_stream(flow, !step->d, isn, syn_wscale, t_syn);
+		flow->t_syn = t_syn;
+	} else if (dir->started &&
+		   (!flow->isn_known[step->d] || dir->next != flow->isn[step->d] + 1)) {
+		return; /* it answers nothing, and data has come */
+	}
+	if ((packet->tcp_flags & BS_TCP_ACK) && flow->t_syn != 0 && flow->connect_ns == 0 &&
+		step->t > flow->t_syn)
+		flow->connect_ns = step->t - flow->t_syn;
+	begin_stream(flow, step->d, packet->seq, wscale, step->t);
+}
+
+/* The end of step->d's stream, once all before it has been delivered. */
+static void
+stream_end(struct step *step)
+{
+	struct flow *flow = step->flow;
+	struct direction *dir = &flow->dir[step->d];
+
+	if (!dir->fin || dir->ended || dir->next != flow->hole[step->d].fin_seq)
+		return;
+	dir->ended = 1;
+	message_close(step);
+	dir->next++; /* FIN takes a sequence number */
+	if (seq_before(dir->high, dir->next))
+		dir->high = dir->next;
+	if (flow->dir[!step->d].ended)
+		flow_closed(step->tracker, flow);
+}
+
+/* For what is delivered on its own, not with the packet in hand. */
+static struct step
+step_apart(const struct step *step, unsigned d, uint64_t t, struct bs_tracked *scratch)
+{
+	struct step apart = *step;
+
+	memset(scratch, 0, sizeof(*scratch));
+	apart.tracked = scratch;
+	apart.d = d;
+	apart.t = apart.t_release = t;
+	apart.shim_id = 0;
+	apart.detached = true;
+	apart.in_first = false;
+	return apart;
+}
+
+/* Bytes that were ACKed and have not come for a while were not captured: they came when they were
+ * ACKed. */
+static void
+stream_gaps(struct step *step)
+{
+	struct flow *flow = step->flow;
+	struct bs_tracked scratch;
+
+	for (unsigned d = 0; d < 2; d++) {
+		struct hole *hole = &flow->hole[d];
+
+		if (hole->patience == 0)
+			continue;
+		if (!seq_before(flow->dir[d].next, flow->dir[d].acked)) {
+			hole->patience = 0;
+		} else if (--hole->patience == 0) {
+			struct step apart = step_apart(step, d, hole->t_acked, &scratch);
+
+			hole_give_up(&apart, flow->dir[d].acked);
+			stream_end(&apart);
+		}
+	}
+	if (flow->hole[FROM_SERVICE].first != NONE) {
+		struct step apart = step_apart(step, FROM_SERVICE, step->t, &scratch);
+
+		hole_drain(&apart);
+		stream_end(&apart);
+	}
 }
 
 void
-stream_close(struct step *step, bool reset)
+stream_give_up_holes(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
+{
+	struct bs_packet none = {.t_ns = t};
+	struct bs_tracked scratch;
+	struct step step = {.tracker = tracker, .flow = flow, .packet = &none};
+
+	for (unsigned d = 0; d < 2; d++) {
+		struct hole *hole = &flow->hole[d];
+		struct step apart =
+			step_apart(&step, d, hole->patience > 0 ? hole->t_acked : t, &scratch);
+
+		hole->patience = 0;
+		while (hole->first != NONE) {
+			const struct chunk *chunk = &tracker->chunks[hole->first];
+
+			apart.t = apart.t_release = chunk->t;
+			hole_give_up(&apart, chunk->seq);
+		}
+		if (seq_before(flow->dir[d].next, flow->dir[d].acked))
+			hole_give_up(&apart, flow->dir[d].acked);
+	}
+}
+
+static void
+stream_reset(struct step *step)
 {
 	struct flow *flow = step->flow;
 
-	message_close(step);
-	if (!reset) {
-		struct direction *dir = &flow->dir[step->d];
-		uint32_t fin = step->packet->seq + step->packet->payload_len;
-
-		if (!dir->fin && dir->next == fin) {
-			dir->next++; /* FIN takes a sequence number */
-			dir->high = dir->next;
-		}
-		dir->fin = 1;
-		if (!flow->dir[!step->d].fin)
-			return;
-	}
-	flow->state = FLOW_CLOSED;
-	if (reset) {
-		stream_give_up_holes(step->tracker, flow, step->t);
-		rpc_end_all(step->tracker, flow, BS_OUTCOME_RESET, step->t);
-	}
+	stream_give_up_holes(step->tracker, flow, step->t);
+	rpc_end_all(step->tracker, flow, BS_OUTCOME_RESET, step->t);
+	flow_closed(step->tracker, flow);
 }
 
 void
@@ -571,23 +480,36 @@ stream_packet(struct step *step, const struct bs_piece *pieces, unsigned piece_c
 	const struct bs_packet *packet = step->packet;
 	struct flow *flow = step->flow;
 
+	step->first_seq = packet->seq + ((packet->tcp_flags & BS_TCP_SYN) != 0);
 	if (packet->tcp_flags & BS_TCP_SYN)
 		stream_syn(step);
-	if (packet->tcp_flags & BS_TCP_ACK)
+	else if (flow->syn_waits && packet->payload_len > 0 && packet->seq == flow->syn_seq + 1 &&
+		 packet->seq != flow->dir[step->d].next) {
+		uint32_t isn = flow->syn_seq;
+
+		begin_again(step);
+		begin_stream(flow, step->d, isn, WSCALE_UNKNOWN, step->t);
+	}
+	if (packet->tcp_flags & BS_TCP_ACK) {
 		stream_ack(step);
-	if (packet->payload_len > 0 && !(packet->tcp_flags & BS_TCP_SYN)) {
+		if (flow->done_first != NONE)
+			rpc_settle(
+				step->tracker, flow, step->t); /* room for what the packet brings */
+	}
+	if (is_keepalive(step)) {
+		count(step->tracker, BS_TRACK_KEEPALIVES, 1);
+	} else if (packet->payload_len > 0) {
 		stream_data(step, pieces, piece_count);
 		window_look(step, step->d);
 	}
-	if (flow->gap_patience > 0 && --flow->gap_patience == 0) {
-		struct step gap = *step;
-
-		for (gap.d = 0; gap.d < 2; gap.d++) {
-			if (seq_before(flow->dir[gap.d].next, flow->dir[gap.d].acked))
-				hole_give_up(&gap);
-		}
+	if (packet->tcp_flags & BS_TCP_FIN) {
+		flow->dir[step->d].fin = 1;
+		flow->hole[step->d].fin_seq = step->first_seq + packet->payload_len;
 	}
-	if (packet->tcp_flags & (BS_TCP_FIN | BS_TCP_RST))
-		stream_close(step, packet->tcp_flags & BS_TCP_RST);
+	stream_end(step);
+	stream_gaps(step);
+	if (packet->tcp_flags & BS_TCP_RST)
+		stream_reset(step);
 	flow->ip_id_last[step->d] = packet->ip_id;
+	flow->tsval_last[step->d] = packet->tsval;
 }

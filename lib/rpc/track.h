@@ -2,10 +2,15 @@
 /*
  * Inside the tracker: its tables and what its files do for each other.
  *   tracker.c  create, the packet entry, counters
- *   flow.c     the flow table: find, make, forget
- *   stream.c   TCP: sequence numbers, holes, resends, windows, ACKs
+ *   flow.c     the flow table: find, make, forget; which service, which roles
+ *   arrival.c  when a packet arrived that was polled later
+ *   stream.c   TCP: sequence numbers, ACKs, windows, handshake and end
+ *   hole.c     bytes behind a hole in the stream
+ *   resend.c   bytes sent again: lost, late or for nothing
  *   message.c  bytes in order to framers, messages to RPCs
- *   rpc.c      RPC slots, marks, stays
+ *   pair.c     which request a response answers
+ *   rpc.c      RPC slots, marks, what a service has open
+ *   own.c      what our own buffers did to messages
  *   emit.c     an RPC that has ended becomes records
  */
 #pragma once
@@ -18,6 +23,10 @@
 #define CHUNKS_PER_DIRECTION 64u
 #define GAP_PATIENCE 8u /* packets of a flow that an ACKed hole may still be filled by */
 #define WHEEL_SLOTS 256u
+#define SERVICE_SLOTS 1024u /* hash of at most BS_MAX_SERVICES */
+#define WALK_MAX 64u	    /* RPCs of a flow looked at for one packet */
+
+#define RANGE_RPCS 16u /* RPCs of one packet that share its fate */
 
 #define TO_SERVICE 0u
 #define FROM_SERVICE 1u
@@ -28,71 +37,109 @@ seq_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
+#define WSCALE_UNKNOWN 0xffu /* its SYN was not seen */
+#define WSCALE_NONE 0xfeu    /* its SYN did not offer it */
+
 /* One direction of a flow: what a packet in the middle of a message touches. */
 struct direction {
-	uint32_t next;       /* in order up to here */
-	uint32_t high;       /* highest byte seen + 1 */
-	uint32_t acked;      /* highest ACK from the other end */
+	uint32_t next;	     /* in order up to here */
+	uint32_t high;	     /* highest byte seen + 1; UDP: mark of the last datagram */
+	uint32_t acked;	     /* highest ACK from the other end */
 	uint32_t window_end; /* acked + window: the right edge */
-	uint64_t skip;       /* bytes of the body still to come, not looked at */
+	uint64_t skip;	     /* bytes of the body still to come, not looked at */
 	uint64_t t_message;  /* arrival of the message's first byte */
-	uint32_t message_begin;
-	uint32_t rpc;        /* of the message in progress */
+	uint64_t t_progress; /* of the last byte not seen before */
 	uint64_t t_closed;   /* window has had no room since then; 0 = it has */
-	uint16_t mss;        /* largest payload seen */
+	uint32_t message_begin;
+	uint32_t rpc;	     /* of the message in progress */
+	uint16_t mss;	     /* largest payload seen */
 	uint8_t started : 1; /* next is valid */
 	uint8_t in_message : 1;
 	uint8_t skip_ends : 1; /* message ends with the skip */
 	uint8_t until_close : 1;
 	uint8_t resync : 1;    /* bytes make no sense until a message plausibly begins */
 	uint8_t after_gap : 1; /* messages may be missing before the next one */
-	uint8_t fin : 1;
-	uint8_t wscale_known : 1;
-	uint8_t wscale; /* of the windows this end advertises */
-	uint8_t window_known; /* window_end is valid */
-	uint8_t pad[11];
+	uint8_t fin : 1;       /* seen; at hole[].fin_seq */
+	uint8_t ended : 1;     /* all bytes up to it were delivered */
+	uint8_t wscale;	       /* of the windows this end advertises; WSCALE_* */
+	uint8_t window_known;  /* window_end is valid */
+	uint8_t pad[3];
 };
 _Static_assert(sizeof(struct direction) == 64, "one cache line per direction");
 
+/* What a direction needs when it is not simply going on. */
+struct hole {
+	uint32_t first, last; /* chunks behind the hole, in order of sequence */
+	uint32_t count;
+	uint32_t acks; /* ACKs that came without filling it */
+	uint32_t fin_seq;
+	uint32_t patience; /* packets left before an ACKed hole is a gap; 0: it is not ACKed */
+	uint64_t t_acked;  /* since when it is */
+};
+
+/* The sender's clock, from its TCP timestamps. */
+struct stamp {
+	uint64_t t_base;
+	uint64_t t_window;
+	int64_t floor_ns, floor_next_ns; /* least delay of late, against the base */
+	uint32_t ts_base;
+	uint32_t tick_ns; /* 0: not learned */
+	uint32_t samples;
+};
+
+/* How soon bytes are ACKed, and those last sent again: was it for nothing? */
+struct round_trip {
+	uint64_t t_sent;   /* of seq; 0: nothing is being timed */
+	uint64_t t_resend; /* 0: none to be judged */
+	uint32_t seq;
+	uint32_t min_ns; /* 0: not known */
+	uint32_t resend_begin, resend_end;
+};
+
 struct flow {
-	struct bs_tuple tuple;
+	_Alignas(64) struct bs_tuple tuple;
 	uint32_t hash;
 	uint32_t bucket_next;
 	uint32_t generation;
 	uint16_t service;
-	uint8_t client_end; /* which end of the tuple is the client */
-	uint8_t state;      /* enum flow_state */
+	uint8_t client_end;	 /* which end of the tuple is the client */
+	uint8_t state;		 /* enum flow_state */
 	struct direction dir[2]; /* TO_SERVICE, FROM_SERVICE */
 
 	uint64_t t_last;
 	const struct bs_framer *framer; /* NULL: not known yet */
-	uint32_t rpc_first, rpc_last;   /* in order of request */
-	uint32_t rpc_open;              /* first that is not answered */
-	uint32_t depart_first[2];       /* first whose message has not departed */
+	uint32_t rpc_first, rpc_last;	/* in order of request */
+	uint32_t rpc_open;		/* first that is not answered */
+	uint32_t done_first, done_last; /* answered, but not yet ACKed or departed */
+	uint32_t depart_first;		/* first whose request has not departed */
+	uint32_t rpc_count;
+	uint32_t refused; /* requests since the last one followed, not followed for lack of room */
 	uint32_t wheel_prev, wheel_next;
 	uint16_t wheel_slot;
-	uint16_t gap_patience;          /* packets left before an ACKed hole is a gap; 0 = none */
-	struct {                        /* behind a hole */
-		uint32_t first, last;
-		uint32_t count;
-		uint32_t gap_end;       /* end of the last gap */
-	} hole[2];
-	struct {                        /* sender's clock, from its TCP timestamps */
-		uint64_t t_first;
-		uint32_t ts_first, ts_last;
-		int64_t offset_min_ns;  /* of poll time - tsval * tick */
-		uint32_t tick_ns;       /* 0: not learned */
-		uint32_t samples;
-	} stamp[2];
 	uint16_t ip_id_last[2];
+	uint32_t tsval_last[2];
+	uint8_t protocol_guessed, role_guessed;
+	uint8_t turn_answered; /* opaque: the turn in progress has been answered */
+	uint8_t request_gap;   /* requests may be missing behind the last one */
+	uint8_t pipelined;     /* a request came before the one before it was answered */
+	uint8_t rpc_seen;
+	uint8_t syn_waits; /* a SYN of another connection came; it is believed when answered */
+	uint8_t syn_wscale;
+	uint8_t isn_known[2];
+	uint8_t sent; /* bit per direction that sent a packet */
+	uint32_t syn_seq;
+	uint32_t isn[2];
+	uint32_t stream;
 	uint64_t t_syn;
 	uint64_t connect_ns;
-	uint32_t stream;
-	uint8_t protocol_guessed, role_guessed;
-	uint8_t turn_answered;          /* opaque: the turn in progress has been answered */
+	struct hole hole[2];
+	struct stamp stamp[2];
+	struct round_trip round_trip[2];
 	struct bs_tagging tagging;
 	struct bs_frame_conn frame;
 };
+
+_Static_assert(offsetof(struct flow, dir) == 64, "directions lie on cache lines");
 
 enum flow_state { FLOW_FREE, FLOW_OPEN, FLOW_CLOSED };
 
@@ -104,17 +151,19 @@ struct chunk {
 	uint32_t ack; /* of its packet */
 	uint32_t tsval;
 	uint16_t ip_id;
-	uint16_t has_tsval;
-	uint64_t t;
+	uint8_t has_tsval;
+	uint8_t unread;	    /* part of a body: the bytes are not kept, and may be more than fit */
+	uint64_t t, t_last; /* arrival of its first and last byte */
 	uint64_t number;
 	uint8_t data[CHUNK_BYTES];
 };
 
 struct mark_node {
 	struct bs_mark mark;
-	uint32_t seq_begin, seq_end; /* of a resend */
+	uint32_t seq_begin, seq_end; /* of a resend or drop */
 	uint32_t next;
-	uint32_t open; /* waits for its end */
+	uint8_t open;	  /* waits for its end */
+	uint8_t spurious; /* a resend that was for nothing */
 };
 
 enum rpc_state { RPC_FREE, RPC_REQUEST, RPC_WAITING, RPC_RESPONSE, RPC_DONE };
@@ -126,15 +175,17 @@ struct rpc {
 	uint64_t id;
 	uint64_t key; /* the protocol's */
 	uint32_t flow, prev, next;
+	uint32_t done_prev, done_next;
 	uint32_t bucket_next;
 	uint32_t marks;
 	uint32_t begin[2], end[2]; /* sequence numbers of request and response */
 	uint32_t ack_at_request;   /* response bytes before this belong to others */
+	uint32_t refused_before;   /* requests directly before it that are not followed */
 	uint64_t t_first[2], t_last[2], t_departure[2];
-	uint64_t t_first_copy;     /* response's last byte, first time */
+	uint64_t t_first_copy[2],
+		t_departure_copy[2]; /* of the last byte, if a later copy counts */
 	uint64_t t_earlier_finish, blocker_id;
 	uint64_t bytes[2];
-	uint64_t shim_id;
 	uint32_t pending;
 	uint32_t operation_hash;
 	int32_t status;
@@ -142,8 +193,11 @@ struct rpc {
 	uint8_t state;
 	uint8_t outcome; /* if decided: bs_outcome, else BS_OUTCOME_COUNT */
 	uint8_t ended[2], departed[2];
+	uint8_t dropped[2]; /* a copy of its last packet was, and no later one came yet */
 	uint8_t has_key, oneway, has_status, counted_pending;
-	uint8_t early, first_of_flow, tagged;
+	uint8_t early, first_of_flow;
+	uint8_t tagged; /* a packet brought its ID, or went out with it */
+	uint8_t gap_before; /* requests may be missing directly before it */
 	uint8_t mark_count;
 	uint8_t stay_count[2];
 	uint8_t label_len;
@@ -185,6 +239,8 @@ struct bs_tracker {
 	struct service_state *services; /* [BS_MAX_SERVICES + 1] */
 	struct bs_tracker_service *discovered;
 	uint32_t service_count;
+	uint16_t service_slots[SERVICE_SLOTS]; /* number + 1 by (address, port), open addressing; 0
+						  = free */
 
 	uint64_t group[BS_RPC_GROUP_MAX_UNITS * BS_UNIT_BYTES / sizeof(uint64_t)];
 };
@@ -195,21 +251,27 @@ struct step {
 	struct flow *flow;
 	const struct bs_packet *packet;
 	struct bs_tracked *tracked;
-	unsigned d;          /* its direction */
-	uint64_t t;          /* arrival of the bytes being delivered */
-	uint64_t t_release;  /* when they became contiguous: not before t */
-	uint64_t number;
-	uint32_t ack;        /* of the bytes being delivered */
+	unsigned d;	    /* direction of the bytes being delivered */
+	uint64_t t;	    /* arrival of the first of them */
+	uint64_t t_release; /* when they were complete and contiguous: not before t */
+	uint32_t ack;	    /* of the packet that brought them */
 	uint64_t shim_id;
-	uint32_t first_seq;  /* of its payload */
-	bool from_chunk;     /* the bytes being delivered came earlier */
-	bool in_first;       /* still in the first message that the packet touches */
+	uint32_t first_seq; /* of the packet's payload */
+	bool detached;	    /* they are not this packet's: it says nothing of their departure */
+	bool in_first;	    /* still in the first message that the packet touches */
 };
+
+/* A counter with one writer that others read. */
+static inline void
+add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
 
 static inline void
 count(struct bs_tracker *tracker, enum bs_track_counter counter, uint64_t n)
 {
-	__atomic_store_n(&tracker->counters[counter], tracker->counters[counter] + n, __ATOMIC_RELAXED);
+	add(&tracker->counters[counter], n);
 }
 
 static inline uint32_t
@@ -230,49 +292,101 @@ void flow_table_fini(struct bs_tracker *tracker);
 struct flow *flow_find(struct bs_tracker *tracker, const struct bs_tuple *tuple, uint32_t hash);
 /* NULL: not to be followed, or no room. */
 struct flow *flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t);
-void flow_forget(struct bs_tracker *tracker, struct flow *flow, uint64_t t);
+void flow_forget(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t);
 void flow_advance(struct bs_tracker *tracker, uint64_t t);
-void flow_reset_stream(struct flow *flow, unsigned d);
-void flow_drop_chunks(struct bs_tracker *tracker, struct flow *flow, unsigned d);
+/* The connection has ended: the flow is kept only as long as stray packets may come. */
+void flow_closed(struct bs_tracker *tracker, struct flow *flow);
+/* Another connection with the same tuple begins with this SYN or SYN-ACK. */
+void flow_reopen(
+	struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet, uint64_t t);
+/* Tells index of the given services, for those given in the config. */
+void flow_services_init(struct bs_tracker *tracker);
+
+/* arrival.c */
+/* Estimates when the packet arrived; fills tracked->t_arrival, quality, uncertainty. */
+void arrival_estimate(struct step *step, const struct bs_arrival *arrival);
 
 /* stream.c */
 void stream_packet(struct step *step, const struct bs_piece *pieces, unsigned piece_count);
-void stream_close(struct step *step, bool reset);
+/* The packet in hand is a copy made by the capture, not by a sender. */
+bool stream_is_duplicate(const struct step *step, uint32_t high);
+/* Payload comes no more: what is missing is a gap, what stands behind it is delivered. */
 void stream_give_up_holes(struct bs_tracker *tracker, struct flow *flow, uint64_t t);
-/* Estimates when the packet arrived; fills tracked->t_arrival, quality, uncertainty. */
-void stream_arrival(struct step *step, const struct bs_arrival *arrival);
+uint16_t stream_net_buffer(unsigned d, bool before);
+uint16_t stream_receiver_buffer(unsigned d);
+
+/* hole.c */
+/* Keeps the payload of the packet in hand, which cannot be delivered yet. */
+void hole_keep(struct step *step, const struct bs_piece *pieces, unsigned piece_count);
+/* Are all of these bytes behind the hole already? */
+bool hole_covers(
+	const struct bs_tracker *tracker, const struct hole *hole, uint32_t seq, uint32_t end);
+void hole_deliver(struct step *step, uint32_t seq, const uint8_t *data, uint32_t bytes);
+/* Gives on what has become contiguous. */
+void hole_drain(struct step *step);
+/* What is missing before `to` will not come. */
+void hole_give_up(struct step *step, uint32_t to);
+void hole_free_chunks(struct bs_tracker *tracker, struct flow *flow, unsigned d);
+
+/* resend.c */
+/* A copy of bytes that we have let through before. */
+void resend_seen(struct step *step, uint32_t seq, uint32_t end);
+/* The packet in hand has filled a hole whose bytes we never saw; `behind` stood behind it. */
+void resend_filled(struct step *step, const struct chunk *behind);
+/* An ACK for direction d came: its blocks, and how fast it was, may say that a resend was for
+ * nothing. */
+void resend_judge(struct step *step, unsigned d);
 
 /* message.c */
 void message_bytes(struct step *step, const uint8_t *data, uint32_t bytes);
+/* Bytes that came but were not kept, part of a body. */
+void message_unread(struct step *step, uint32_t bytes);
 void message_gap(struct step *step, uint32_t bytes);
 void message_datagram(struct step *step, const uint8_t *data, uint32_t bytes);
 /* The packet's first payload byte is next in order: what message is it of? */
 void message_packet_begins(struct step *step);
+/* The stream of step->d ends here. */
 void message_close(struct step *step);
+
+/* pair.c */
+/* The RPC that the response beginning at dir->message_begin answers; NULL with *orphan: none that
+ * we know of. */
+struct rpc *pair_response(struct step *step, const struct bs_frame *frame, bool *orphan);
 
 /* rpc.c */
 int rpc_table_init(struct bs_tracker *tracker);
 void rpc_table_fini(struct bs_tracker *tracker);
+/* An ID of ours that was never given before. */
+uint64_t rpc_new_id(struct bs_tracker *tracker);
+/* NULL: no room. */
 struct rpc *rpc_make(struct step *step, uint64_t key, bool has_key);
-void rpc_release(struct bs_tracker *tracker, struct rpc *rpc);
 struct rpc *rpc_find_key(struct bs_tracker *tracker, const struct flow *flow, uint64_t key);
-/* The RPC of which direction d's byte seq is part, if it is still known. */
-struct rpc *rpc_at(struct bs_tracker *tracker, const struct flow *flow, unsigned d, uint32_t seq);
+/* The latest RPCs of which bytes in [begin, end) of direction d are part; returns how many. */
+unsigned rpc_in_range(struct bs_tracker *tracker, const struct flow *flow, unsigned d,
+	uint32_t begin, uint32_t end, struct rpc *found[RANGE_RPCS]);
 struct mark_node *rpc_mark(struct bs_tracker *tracker, struct rpc *rpc, const struct bs_mark *mark);
 void rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_end);
+/* It will not be answered, or not so that we see it. */
+void rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome);
+/* A turn: the service has begun to answer, so it does not owe this RPC anything. */
+void rpc_no_longer_pending(struct bs_tracker *tracker, struct rpc *rpc);
 /* Puts out those of a flow's RPCs that are finished and, over TCP, ACKed. */
 void rpc_settle(struct bs_tracker *tracker, struct flow *flow, uint64_t t);
 void rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t);
-/* A stay as marks, one for each part that took time; returns how many. */
-unsigned rpc_stay_marks(const struct bs_stay *stay, bool response, struct bs_mark marks[STAY_PARTS]);
-/* A later copy of its completing packet counts: it has yet to leave our buffers. */
-void rpc_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned d);
 struct service_state *service_of(struct bs_tracker *tracker, const struct flow *flow);
-void service_moved(struct step *step, const struct rpc *mover);
+/* The service of the flow gave a byte. */
+void service_moved(struct step *step);
+
+/* own.c */
+/* A stay as marks, one for each part that took time; returns how many. */
+unsigned own_stay_marks(
+	const struct bs_stay *stay, bool response, struct bs_mark marks[STAY_PARTS]);
+/* A later copy of its completing packet counts: it has yet to leave our buffers. */
+void own_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned d);
 
 /* emit.c */
 void emit_rpc(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, uint64_t t);
-void emit_silence(
-	struct bs_tracker *tracker, unsigned service, uint64_t t_begin, uint64_t t_end, uint64_t mover);
+void emit_silence(struct bs_tracker *tracker, unsigned service, uint64_t t_begin, uint64_t t_end,
+	uint64_t mover);
 void emit_service_name(struct bs_tracker *tracker, unsigned service);
 void emit_orphan(struct step *step);

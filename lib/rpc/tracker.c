@@ -44,11 +44,12 @@ services_init(struct bs_tracker *tracker)
 	tracker->discovered = calloc(BS_MAX_SERVICES, sizeof(tracker->discovered[0]));
 	if (tracker->services == NULL || tracker->discovered == NULL)
 		return -ENOMEM;
-	if (tracker->config.discover) {
+	if (tracker->config.discover && tracker->config.service_count > 0) {
 		memcpy(tracker->discovered, tracker->config.services,
 			tracker->config.service_count * sizeof(tracker->discovered[0]));
 	}
 	tracker->service_count = tracker->config.service_count;
+	flow_services_init(tracker);
 	for (unsigned i = 0; i <= BS_MAX_SERVICES; i++) {
 		bs_record_head(&tracker->services[i].counters.head, BS_REC_SERVICE,
 			tracker->config.source);
@@ -62,8 +63,8 @@ bs_tracker_create(const struct bs_tracker_config *config)
 {
 	struct bs_tracker *tracker;
 
-	if (config->framers == NULL || config->framers->count == 0 || config->sink.put == NULL
-		|| config->service_count > BS_MAX_SERVICES || config->idle_ns == 0) {
+	if (config->framers == NULL || config->framers->count == 0 || config->sink.put == NULL ||
+		config->service_count > BS_MAX_SERVICES || config->idle_ns == 0) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -74,8 +75,8 @@ bs_tracker_create(const struct bs_tracker_config *config)
 	tracker->sample_left = config->sample;
 	tracker->flow_max = power_of_two(config->max_flows);
 	tracker->rpc_mask = power_of_two(config->max_rpcs) - 1;
-	if (services_init(tracker) != 0 || flow_table_init(tracker) != 0
-		|| rpc_table_init(tracker) != 0) {
+	if (services_init(tracker) != 0 || flow_table_init(tracker) != 0 ||
+		rpc_table_init(tracker) != 0) {
 		bs_tracker_destroy(tracker);
 		errno = ENOMEM;
 		return NULL;
@@ -101,6 +102,39 @@ bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash)
 	__builtin_prefetch(&tracker->flow_buckets[hash & tracker->flow_mask]);
 }
 
+#define MARK_BYTES 64u
+
+/* Tells datagrams apart that have one IP ID, as some senders give all of theirs. FNV-1a. */
+static uint32_t
+datagram_mark(const struct bs_packet *packet)
+{
+	const uint8_t *payload = packet->data + packet->payload;
+	uint32_t mark = 2166136261u ^ packet->payload_len;
+
+	for (uint32_t i = 0; i < packet->payload_cap && i < MARK_BYTES; i++)
+		mark = (mark ^ payload[i]) * 16777619u;
+	return mark;
+}
+
+static void
+datagram(struct step *step)
+{
+	const struct bs_packet *packet = step->packet;
+	struct flow *flow = step->flow;
+	uint32_t mark;
+
+	if (packet->payload_len == 0)
+		return;
+	mark = datagram_mark(packet);
+	if (stream_is_duplicate(step, mark)) {
+		count(step->tracker, BS_TRACK_DUPLICATES, 1);
+		return;
+	}
+	message_datagram(step, packet->data + packet->payload, packet->payload_cap);
+	flow->dir[step->d].high = mark;
+	flow->ip_id_last[step->d] = packet->ip_id;
+}
+
 void
 bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 	const struct bs_arrival *arrival, const struct bs_piece *more_payload, unsigned piece_count,
@@ -110,7 +144,6 @@ bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 		.tracker = tracker,
 		.packet = packet,
 		.tracked = tracked,
-		.number = packet->number,
 		.ack = packet->ack,
 		.shim_id = arrival->shim_id,
 	};
@@ -131,19 +164,20 @@ bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 	tracked->service = flow->service;
 	tracked->direction = (uint8_t)step.d;
 	tracked->tagging = &flow->tagging;
-	stream_arrival(&step, arrival);
+	arrival_estimate(&step, arrival);
 	step.t = step.t_release = tracked->t_arrival;
 	if (packet->tuple.transport == 6)
 		stream_packet(&step, more_payload, piece_count);
-	else if (packet->payload_len > 0)
-		message_datagram(&step, packet->data + packet->payload, packet->payload_cap);
+	else
+		datagram(&step);
+	flow->sent |= (uint8_t)(1u << step.d);
 	if (step.t > flow->t_last)
 		flow->t_last = step.t;
 	tracked->handle.flow = index_of_flow(tracker, flow);
 	tracked->handle.generation = flow->generation;
 	tracked->handle.direction = (uint8_t)step.d;
 	tracked->handle.seq_end = flow->dir[step.d].next;
-	if (flow->rpc_first != NONE)
+	if (flow->done_first != NONE)
 		rpc_settle(tracker, flow, step.t);
 }
 
@@ -167,11 +201,10 @@ bs_tracker_finish(struct bs_tracker *tracker, uint64_t t_ns)
 	for (uint32_t i = 0; i < tracker->flow_max; i++) {
 		struct flow *flow = &tracker->flows[i];
 
-		if (flow->state == FLOW_FREE)
-			continue;
-		stream_give_up_holes(tracker, flow, t_ns);
-		rpc_end_all(tracker, flow, BS_OUTCOME_IN_PROGRESS, t_ns);
-		flow_forget(tracker, flow, t_ns);
+		if (flow->state == FLOW_OPEN)
+			flow_forget(tracker, flow, BS_OUTCOME_IN_PROGRESS, t_ns);
+		else if (flow->state == FLOW_CLOSED)
+			flow_forget(tracker, flow, BS_OUTCOME_UNANSWERED, flow->t_last);
 	}
 }
 
@@ -179,7 +212,8 @@ void
 bs_tracker_threshold(struct bs_tracker *tracker, unsigned service, uint64_t latency_ns)
 {
 	if (service <= BS_MAX_SERVICES)
-		__atomic_store_n(&tracker->services[service].threshold_ns, latency_ns, __ATOMIC_RELAXED);
+		__atomic_store_n(
+			&tracker->services[service].threshold_ns, latency_ns, __ATOMIC_RELAXED);
 }
 
 void
@@ -206,8 +240,7 @@ bs_tracker_service_counters(
 }
 
 const struct bs_histo *
-bs_tracker_histo(
-	const struct bs_tracker *tracker, unsigned service, enum bs_tracker_histo which)
+bs_tracker_histo(const struct bs_tracker *tracker, unsigned service, enum bs_tracker_histo which)
 {
 	return &tracker->services[service].histos[which];
 }

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What our own buffers did to the packets that completed messages: how long
+ * they stayed in each, when they left, which were dropped, which went out with a
+ * shim. Told by the dataplane.
+ */
+#include "track.h"
+
+#include <string.h>
+
+static struct flow *
+handle_flow(struct bs_tracker *tracker, const struct bs_track_handle *handle)
+{
+	struct flow *flow = &tracker->flows[handle->flow];
+
+	return flow->state == FLOW_FREE || flow->generation != handle->generation ? NULL : flow;
+}
+
+unsigned
+own_stay_marks(const struct bs_stay *stay, bool response, struct bs_mark marks[STAY_PARTS])
+{
+	const struct {
+		uint32_t ns;
+		uint8_t cause;
+		uint8_t detail;
+	} parts[STAY_PARTS] = {
+		{stay->stalled, BS_CAUSE_HANG, BS_DETAIL_STALLED},
+		{stay->preempted, BS_CAUSE_HANG, BS_DETAIL_PREEMPTED},
+		{stay->sleep, BS_CAUSE_HANG, BS_DETAIL_SLEEP},
+		{stay->pause, BS_CAUSE_PAUSE, BS_DETAIL_NONE},
+		{stay->contention, BS_CAUSE_CONTENTION, BS_DETAIL_NONE},
+		{stay->congestion, BS_CAUSE_CONGESTION, BS_DETAIL_NONE},
+		{stay->unobserved, BS_CAUSE_UNOBSERVED, BS_DETAIL_NONE},
+	};
+	uint64_t t = stay->t_in;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < STAY_PARTS; i++) {
+		if (parts[i].ns == 0)
+			continue;
+		memset(&marks[n], 0, sizeof(marks[n]));
+		marks[n].begin = t;
+		t += parts[i].ns;
+		marks[n].end = t;
+		marks[n].buffer = stay->buffer;
+		marks[n].kind = BS_MARK_OWN_WAIT;
+		marks[n].cause = parts[i].cause;
+		marks[n].detail = parts[i].detail;
+		marks[n].quality = stay->quality;
+		marks[n].uncertainty_ns = stay->uncertainty_ns;
+		marks[n].response = response;
+		if (parts[i].cause == BS_CAUSE_CONTENTION ||
+			parts[i].cause == BS_CAUSE_CONGESTION) {
+			marks[n].culprit_id = stay->culprit_id;
+			marks[n].culprit_kind = stay->culprit_kind;
+		}
+		n++;
+	}
+	return n;
+}
+
+/* Moves what a packet waited for into marks, so that further waits find room. */
+static void
+stays_to_marks(struct bs_tracker *tracker, struct rpc *rpc, unsigned d)
+{
+	struct bs_mark marks[STAY_PARTS];
+
+	for (unsigned i = 0; i < rpc->stay_count[d]; i++) {
+		unsigned n = own_stay_marks(&rpc->stay[d][i], d == FROM_SERVICE, marks);
+
+		for (unsigned k = 0; k < n; k++)
+			rpc_mark(tracker, rpc, &marks[k]);
+	}
+	rpc->stay_count[d] = 0;
+}
+
+void
+own_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned d)
+{
+	stays_to_marks(tracker, rpc, d);
+	rpc->t_departure[d] = 0;
+	rpc->departed[d] = 0;
+	rpc->dropped[d] = 0;
+	if (d == TO_SERVICE)
+		flow->depart_first = flow->rpc_first;
+}
+
+/* Is the packet of this handle the one that completes the RPC's message, or the turn so far? */
+static bool
+is_carried(const struct flow *flow, const struct rpc *rpc, const struct bs_track_handle *handle)
+{
+	const unsigned d = handle->direction;
+
+	if (rpc->departed[d] || rpc->dropped[d] || rpc->t_first[d] == 0)
+		return false;
+	if (rpc->ended[d])
+		return !seq_before(handle->seq_end, rpc->end[d]);
+	return flow->framer != NULL && flow->framer->ops->pairing == BS_PAIR_BY_TURN &&
+	       rpc->end[d] == handle->seq_end;
+}
+
+/* RPCs whose message left with the packet, or will: those done, for a response; else by request. */
+static unsigned
+carried(struct bs_tracker *tracker, const struct flow *flow, const struct bs_track_handle *handle,
+	struct rpc *found[WALK_MAX])
+{
+	const bool response = handle->direction == FROM_SERVICE;
+	uint32_t at = response ? flow->done_first : flow->depart_first;
+	unsigned n = 0;
+
+	for (unsigned i = 0; at != NONE && i + 1 < WALK_MAX; i++) {
+		struct rpc *rpc = &tracker->rpcs[at];
+
+		at = response ? rpc->done_next : rpc->next;
+		if (is_carried(flow, rpc, handle))
+			found[n++] = rpc;
+	}
+	if (response && flow->rpc_open != NONE &&
+		is_carried(flow, &tracker->rpcs[flow->rpc_open], handle))
+		found[n++] = &tracker->rpcs[flow->rpc_open];
+	return n;
+}
+
+void
+bs_tracker_tagged(struct bs_tracker *tracker, const struct bs_tracked *tracked)
+{
+	struct rpc *rpc = &tracker->rpcs[tracked->rpc];
+
+	if (rpc->id == tracked->rpc_id)
+		rpc->tagged = 1;
+}
+
+void
+bs_tracker_stay(struct bs_tracker *tracker, const struct bs_track_handle *handle,
+	const struct bs_stay *stay)
+{
+	struct flow *flow = handle_flow(tracker, handle);
+	const unsigned d = handle->direction;
+	struct rpc *rpcs[WALK_MAX];
+	unsigned n = flow == NULL ? 0 : carried(tracker, flow, handle, rpcs);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (rpcs[i]->stay_count[d] == STAYS)
+			stays_to_marks(tracker, rpcs[i], d);
+		rpcs[i]->stay[d][rpcs[i]->stay_count[d]++] = *stay;
+	}
+}
+
+/* Word of departures may come late, from another lcore: never earlier than what left arrived. */
+void
+bs_tracker_departed(struct bs_tracker *tracker, const struct bs_track_handle *handle, uint64_t t_ns)
+{
+	struct flow *flow = handle_flow(tracker, handle);
+	const unsigned d = handle->direction;
+	struct rpc *rpcs[WALK_MAX];
+	unsigned n = flow == NULL ? 0 : carried(tracker, flow, handle, rpcs);
+
+	if (flow == NULL)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		rpcs[i]->t_departure[d] = t_ns > rpcs[i]->t_last[d] ? t_ns : rpcs[i]->t_last[d];
+		rpcs[i]->departed[d] = rpcs[i]->ended[d];
+	}
+	while (d == TO_SERVICE && flow->depart_first != NONE &&
+		tracker->rpcs[flow->depart_first].departed[d])
+		flow->depart_first = tracker->rpcs[flow->depart_first].next;
+	rpc_settle(tracker, flow, t_ns);
+}
+
+void
+bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
+	unsigned reason, uint64_t t_ns)
+{
+	struct flow *flow = flow_find(tracker, &packet->tuple, packet->hash);
+	const uint32_t seq = packet->seq, end = packet->seq + packet->payload_len;
+	struct rpc *rpcs[RANGE_RPCS];
+	struct mark_node *node;
+	struct bs_mark mark;
+	unsigned d, n;
+
+	if (flow == NULL || packet->payload_len == 0 || packet->tuple.transport != 6)
+		return;
+	d = packet->direction != flow->client_end;
+	n = rpc_in_range(tracker, flow, d, seq, end, rpcs);
+	memset(&mark, 0, sizeof(mark));
+	mark.begin = mark.end = t_ns;
+	mark.buffer = buffer;
+	mark.detail = (uint16_t)(BS_DETAIL_FIRST_REASON + reason);
+	mark.kind = BS_MARK_OWN_DROP;
+	mark.cause = BS_CAUSE_DROP;
+	mark.quality = BS_QUALITY_EXACT;
+	mark.response = d == FROM_SERVICE;
+	for (unsigned i = 0; i < n; i++) {
+		if (rpcs[i]->ended[d] && !rpcs[i]->departed[d] && !seq_before(end, rpcs[i]->end[d]))
+			rpcs[i]->dropped[d] = 1;
+		node = rpc_mark(tracker, rpcs[i], &mark);
+		if (node == NULL)
+			continue;
+		node->seq_begin = seq;
+		node->seq_end = end;
+		node->open = 1;
+	}
+}
