@@ -150,8 +150,9 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 	struct bs_queue *queue = egress->pending_queue;
 	struct rte_mbuf **mbufs = &egress->pending[egress->pending_at];
 	const uint64_t *t_in = &egress->pending_t_in[egress->pending_at];
-	uint64_t bytes[BS_BURST], sum = 0, t;
+	uint64_t bytes[BS_BURST], sum = 0, wait_ns_sum = 0, t;
 	bool told[BS_BURST];
+	struct bs_stay stay = {.t_out = 0};
 	unsigned sent;
 
 	for (unsigned i = 0; i < egress->pending_count; i++) {
@@ -167,15 +168,19 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 		uint64_t wait_ns = t - t_in[i];
 
 		sum += bytes[i];
-		queue->wait_ns_sum += wait_ns;
+		wait_ns_sum += wait_ns;
 		if (wait_ns > queue->wait_ns_max)
 			queue->wait_ns_max = wait_ns;
 		if (!told[i])
 			continue;
-		bs_stay_fill(&departures[i].stay, egress->log, queue->served, queue->buffer, t_in[i], t);
+		/* most of them entered together */
+		if (stay.t_out == 0 || stay.t_in != t_in[i])
+			bs_stay_fill(&stay, egress->log, queue->served, queue->buffer, t_in[i], t);
+		departures[i].stay = stay;
 		departures[i].t_departed = t;
 		depart(lcore, queue, &departures[i]);
 	}
+	queue->wait_ns_sum += wait_ns_sum;
 	bs_drain_account(egress->log, queue->service, 0, sum);
 	bs_count(&queue->dequeued, sent);
 	bs_count(&egress->tx_packets, sent);

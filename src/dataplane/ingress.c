@@ -28,6 +28,8 @@ struct burst {
 	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
 	struct bs_ingress *ingress;        /* likewise */
 	uint64_t t_here;                   /* when this lcore took it: t_poll, or later if handed over */
+	struct bs_stay rx_stay;            /* of the last packet asked about; t_out 0: none yet */
+	uint64_t waits, wait_ns_sum, wait_ns_max;
 };
 
 static bool
@@ -96,32 +98,40 @@ further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
 	return n;
 }
 
-/* What the completing packet of a message waited in the rx ring for. */
+/* The wait in the rx ring of a packet that another lcore polled and handed over. */
 static void
-tell_rx_stay(struct bs_lcore *lcore, const struct burst *burst, const struct bs_tracked *tracked)
+fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t_arrival)
 {
-	struct bs_stay stay;
-	uint64_t wait_ns = burst->t_poll - tracked->t_arrival;
+	uint64_t wait_ns = burst->t_poll - t_arrival;
+	uint32_t ns = wait_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)wait_ns;
+	uint32_t hang_ns = RTE_MIN(burst->hang_ns, ns);
 
-	if (burst->rx_log != NULL) {
-		bs_stay_fill(&stay, burst->rx_log, burst->ingress->served, burst->ingress->buffer,
-			tracked->t_arrival, burst->t_poll);
-	} else {
-		uint32_t ns = wait_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)wait_ns;
-		uint32_t hang_ns = RTE_MIN(burst->hang_ns, ns);
+	memset(stay, 0, sizeof(*stay));
+	stay->t_in = t_arrival;
+	stay->t_out = burst->t_poll;
+	stay->buffer = burst->from->rx_buffer;
+	stay->stalled = burst->hang_state == BS_DRAIN_STALLED ? hang_ns : 0;
+	stay->preempted = burst->hang_state == BS_DRAIN_PREEMPTED ? hang_ns : 0;
+	stay->sleep = burst->hang_state == BS_DRAIN_SLEEP ? hang_ns : 0;
+	stay->contention = ns - hang_ns;
+}
 
-		memset(&stay, 0, sizeof(stay));
-		stay.t_in = tracked->t_arrival;
-		stay.t_out = burst->t_poll;
-		stay.buffer = burst->from->rx_buffer;
-		stay.stalled = burst->hang_state == BS_DRAIN_STALLED ? hang_ns : 0;
-		stay.preempted = burst->hang_state == BS_DRAIN_PREEMPTED ? hang_ns : 0;
-		stay.sleep = burst->hang_state == BS_DRAIN_SLEEP ? hang_ns : 0;
-		stay.contention = ns - hang_ns;
+/* What the completing packet of a message waited in the rx ring for. Most of a burst came together. */
+static void
+tell_rx_stay(struct bs_lcore *lcore, struct burst *burst, const struct bs_tracked *tracked)
+{
+	struct bs_stay *stay = &burst->rx_stay;
+
+	if (stay->t_out == 0 || stay->t_in != tracked->t_arrival) {
+		if (burst->rx_log != NULL)
+			bs_stay_fill(stay, burst->rx_log, burst->ingress->served,
+				burst->ingress->buffer, tracked->t_arrival, burst->t_poll);
+		else
+			fill_foreign_rx_stay(stay, burst, tracked->t_arrival);
 	}
-	stay.quality = tracked->quality;
-	stay.uncertainty_ns = tracked->uncertainty_ns;
-	bs_tracker_stay(lcore->tracker, &tracked->handle, &stay);
+	stay->quality = tracked->quality;
+	stay->uncertainty_ns = tracked->uncertainty_ns;
+	bs_tracker_stay(lcore->tracker, &tracked->handle, stay);
 }
 
 /* What it waited in the handover ring for. */
@@ -135,12 +145,12 @@ tell_handover_stay(struct bs_lcore *lcore, const struct burst *burst, const stru
 }
 
 static void
-account_rx_wait(struct bs_ingress *ingress, uint64_t wait_ns)
+account_rx_waits(struct bs_ingress *ingress, const struct burst *burst)
 {
-	bs_count(&ingress->waits, 1);
-	bs_count(&ingress->wait_ns_sum, wait_ns);
-	if (wait_ns > ingress->wait_ns_max)
-		__atomic_store_n(&ingress->wait_ns_max, wait_ns, __ATOMIC_RELAXED);
+	bs_count(&ingress->waits, burst->waits);
+	bs_count(&ingress->wait_ns_sum, burst->wait_ns_sum);
+	if (burst->wait_ns_max > ingress->wait_ns_max)
+		__atomic_store_n(&ingress->wait_ns_max, burst->wait_ns_max, __ATOMIC_RELAXED);
 }
 
 /* Follows one packet of this lcore's, edits its shim, and stages it for its way out. */
@@ -150,7 +160,7 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 	struct rte_mbuf *mbuf = burst->mbufs[at];
 	struct bs_packet *packet = &burst->packets[at];
 	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
-	struct bs_tracked tracked = {.service = BS_SERVICE_OTHER};
+	struct bs_tracked tracked;
 	struct bs_shim_step step = {
 		.lcore = lcore,
 		.mbuf = mbuf,
@@ -160,11 +170,13 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 		.to = burst->from->peer,
 	};
 	struct bs_piece pieces[PIECES_MAX];
+	unsigned service = BS_SERVICE_OTHER;
 
 	mbuf->ol_flags &= ~bs_mbuf_handle_flag;
 	bs_count(&lcore->counters.parse[packet->parse], 1);
 	if (packet->parse == BS_PARSE_OK) {
 		unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
+		uint64_t wait_ns;
 
 		arrival.shim_id = bs_shim_adopt(burst->from, packet);
 		bs_tracker_packet(lcore->tracker, packet, &arrival, pieces, n, &tracked);
@@ -175,13 +187,17 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 			if (burst->ingress == NULL)
 				tell_handover_stay(lcore, burst, &tracked);
 		}
-		if (burst->ingress != NULL)
-			account_rx_wait(burst->ingress, burst->t_poll - tracked.t_arrival);
+		service = tracked.service;
+		wait_ns = burst->t_poll - tracked.t_arrival;
+		burst->waits++;
+		burst->wait_ns_sum += wait_ns;
+		if (wait_ns > burst->wait_ns_max)
+			burst->wait_ns_max = wait_ns;
 		bs_shim_edit(&step);
 	} else if (packet->parse == BS_PARSE_ICMP) {
 		bs_shim_icmp(&step);
 	}
-	bs_queue_stage(lcore, lcore->queues[step.to->index][tracked.service], mbuf);
+	bs_queue_stage(lcore, lcore->queues[step.to->index][service], mbuf);
 }
 
 static unsigned
@@ -215,6 +231,8 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 {
 	unsigned kept = 0;
 
+	burst->rx_stay.t_out = 0;
+	burst->waits = burst->wait_ns_sum = burst->wait_ns_max = 0;
 	for (unsigned i = 0; i < burst->count && i < PREFETCH_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i], const void *));
 	for (unsigned i = 0; i < burst->count; i++) {
@@ -237,6 +255,8 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 		else
 			hand_over(lcore, burst, i, owner);
 	}
+	if (burst->ingress != NULL)
+		account_rx_waits(burst->ingress, burst);
 	bs_queues_flush(lcore, burst->t_here);
 }
 
