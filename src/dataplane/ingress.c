@@ -219,16 +219,24 @@ hand_over(struct bs_lcore *lcore, struct burst *burst, unsigned at, unsigned own
 	meta->hang_ns = burst->hang_ns;
 	meta->hang_state = burst->hang_state;
 	meta->port = (uint16_t)burst->from->index;
-	if (rte_ring_sp_enqueue(owner->handover[lcore->index], mbuf) != 0)
-		discard(lcore, mbuf, BS_REASON_HANDOVER_FULL);
-	else
-		bs_lcore_ring(owner);
+	if (rte_ring_sp_enqueue(owner->handover[lcore->index], mbuf) == 0)
+		return;
+	discard(lcore, mbuf, BS_REASON_HANDOVER_FULL);
+	bs_drops_add(&lcore->handover_drops, 1, burst->t_here);
+}
+
+static void
+ring_owners(const struct bs_lcore *lcore, uint64_t owners)
+{
+	for (; owners != 0; owners &= owners - 1)
+		bs_lcore_ring(lcore->dataplane->lcores[__builtin_ctzll(owners)]);
 }
 
 /* Parses a burst, then takes or hands over each packet. Packets parse() drops leave the burst. */
 static void
 process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 {
+	uint64_t owners = 0; /* that got something, one bit each */
 	unsigned kept = 0;
 
 	burst->rx_stay.t_out = 0;
@@ -250,13 +258,16 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 			? owner_of(lcore, burst->packets[i].hash)
 			: lcore->index;
 
-		if (owner == lcore->index)
+		if (owner == lcore->index) {
 			take(lcore, burst, i);
-		else
+		} else {
 			hand_over(lcore, burst, i, owner);
+			owners |= 1ull << owner;
+		}
 	}
 	if (burst->ingress != NULL)
 		account_rx_waits(burst->ingress, burst);
+	ring_owners(lcore, owners);
 	bs_queues_flush(lcore, burst->t_here);
 }
 

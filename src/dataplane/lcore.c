@@ -165,7 +165,7 @@ static void
 housekeep(struct bs_lcore *lcore, uint64_t t)
 {
 	bs_tracker_advance(lcore->tracker, t);
-	bs_queues_tell(lcore, t);
+	bs_drops_tell(lcore, t);
 	if (t - lcore->t_scheduler >= SCHEDULER_NS) {
 		lcore->t_scheduler = t;
 		lcore->run_delay_ns = lcore->dataplane->run_delay_ns();
@@ -206,6 +206,8 @@ bs_lcore_ring(struct bs_lcore *lcore)
 {
 	const uint64_t one = 1;
 
+	/* what it is rung for must be there before its sleep is looked at: idle() does the reverse */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST)
 		&& write(lcore->doorbell, &one, sizeof(one)) < 0)
 		return; /* it is already rung */

@@ -50,11 +50,17 @@ bs_meta(struct rte_mbuf *mbuf)
 	return (struct bs_meta *)rte_mbuf_to_priv(mbuf);
 }
 
+/* An episode of drops in progress. */
+struct bs_drops {
+	uint64_t t_begin, t_last;
+	uint64_t count; /* 0: there is none */
+};
+
 /* An application queue of one (service, direction, producer lcore): SP/SC. */
 struct bs_queue {
 	struct rte_ring *ring;
 	struct bs_entries *entries;
-	struct bs_lcore *producer;
+	struct bs_lcore *producer, *drainer;
 	uint16_t buffer;  /* number in records */
 	uint16_t service; /* or BS_SERVICE_OTHER */
 	uint8_t class_;
@@ -64,8 +70,7 @@ struct bs_queue {
 	alignas(RTE_CACHE_LINE_SIZE) struct rte_mbuf *stage[BS_BURST];
 	unsigned staged;
 	uint64_t enqueued, dropped;
-	uint64_t t_drop_begin, t_drop_last; /* the episode of drops in progress; 0 = none */
-	uint64_t drops_in_episode;
+	struct bs_drops drops;
 	uint32_t occupancy_max;
 
 	/* consumer's cache line */
@@ -75,6 +80,7 @@ struct bs_queue {
 
 /* The way out of one port, drained by the lcore that owns its tx queue. */
 struct bs_egress {
+	struct bs_lcore *lcore;
 	struct bs_port *port;
 	uint16_t tx_queue;
 	uint16_t tx_buffer; /* `<port>.tx` */
@@ -142,6 +148,7 @@ struct bs_lcore {
 	struct rte_ring *records;                       /* to the collector: units */
 
 	struct bs_lcore_counters counters;
+	struct bs_drops handover_drops; /* of what other lcores should have got from it */
 	uint64_t t_turn;       /* last look at the clock */
 	uint64_t t_housekeeping;
 	uint64_t t_scheduler;  /* when the scheduler's account was last read */
@@ -211,8 +218,10 @@ void bs_queue_destroy(struct bs_queue *queue);
 void bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *mbuf);
 /* Makes what was staged visible to the drainers; drops and counts what finds no room. */
 void bs_queues_flush(struct bs_lcore *lcore, uint64_t t);
+/* n packets were dropped at t. */
+void bs_drops_add(struct bs_drops *drops, unsigned n, uint64_t t);
 /* Housekeeping: tells of episodes of drops that are over, or have gone on for long. */
-void bs_queues_tell(struct bs_lcore *lcore, uint64_t t);
+void bs_drops_tell(struct bs_lcore *lcore, uint64_t t);
 
 /* egress.c */
 unsigned bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress);

@@ -55,29 +55,46 @@ bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *
 	queue->stage[queue->staged++] = mbuf;
 }
 
-/* Tells of an episode of drops once it is over, or has gone on for long. */
-static void
-drop_episode(struct bs_lcore *lcore, struct bs_queue *queue, uint64_t t)
+void
+bs_drops_add(struct bs_drops *drops, unsigned n, uint64_t t)
 {
-	if (queue->t_drop_begin == 0)
+	if (drops->count == 0)
+		drops->t_begin = t;
+	drops->t_last = t;
+	drops->count += n;
+}
+
+static void
+drops_tell(struct bs_lcore *lcore, struct bs_drops *drops, uint16_t buffer, enum bs_reason reason,
+	uint64_t t)
+{
+	if (drops->count == 0
+		|| (t < drops->t_last + DROP_EPISODE_QUIET_NS
+			&& t < drops->t_begin + 10 * DROP_EPISODE_QUIET_NS))
 		return;
-	if (t < queue->t_drop_last + DROP_EPISODE_QUIET_NS
-		&& t < queue->t_drop_begin + 10 * DROP_EPISODE_QUIET_NS)
-		return;
-	bs_lcore_episode(lcore, BS_CAUSE_DROP, queue->buffer,
-		BS_DETAIL_FIRST_REASON + BS_REASON_APP_QUEUE_FULL, BS_BUFFER_NONE,
-		queue->t_drop_begin, queue->t_drop_last, queue->drops_in_episode);
-	queue->t_drop_begin = 0;
-	queue->drops_in_episode = 0;
+	bs_lcore_episode(lcore, BS_CAUSE_DROP, buffer, (uint16_t)(BS_DETAIL_FIRST_REASON + reason),
+		BS_BUFFER_NONE, drops->t_begin, drops->t_last, drops->count);
+	drops->count = 0;
+}
+
+void
+bs_drops_tell(struct bs_lcore *lcore, uint64_t t)
+{
+	const struct bs_dataplane *dataplane = lcore->dataplane;
+
+	drops_tell(lcore, &lcore->handover_drops, BS_BUFFER_HANDOVER, BS_REASON_HANDOVER_FULL, t);
+	for (unsigned i = 0; i < dataplane->queue_count; i++) {
+		struct bs_queue *queue = dataplane->queues[i];
+
+		if (queue->producer == lcore)
+			drops_tell(lcore, &queue->drops, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
+	}
 }
 
 static void
 drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, unsigned n, uint64_t t)
 {
-	if (queue->t_drop_begin == 0)
-		queue->t_drop_begin = t;
-	queue->t_drop_last = t;
-	queue->drops_in_episode += n;
+	bs_drops_add(&queue->drops, n, t);
 	bs_count(&queue->dropped, n);
 	bs_count(&lcore->counters.reasons[BS_REASON_APP_QUEUE_FULL], n);
 	for (unsigned i = 0; i < n; i++) {
@@ -108,6 +125,8 @@ bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
 			n = 0;
 		if (n > 0)
 			rte_ring_sp_enqueue_bulk(queue->ring, (void *const *)queue->stage, n, NULL);
+		if (n > 0 && queue->drainer != lcore)
+			bs_lcore_ring(queue->drainer);
 		bs_count(&queue->enqueued, n);
 		occupancy = rte_ring_count(queue->ring);
 		if (occupancy > queue->occupancy_max)
@@ -117,15 +136,4 @@ bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
 		queue->staged = 0;
 	}
 	lcore->touched_count = 0;
-}
-
-void
-bs_queues_tell(struct bs_lcore *lcore, uint64_t t)
-{
-	const struct bs_dataplane *dataplane = lcore->dataplane;
-
-	for (unsigned i = 0; i < dataplane->queue_count; i++) {
-		if (dataplane->queues[i]->producer == lcore)
-			drop_episode(lcore, dataplane->queues[i], t);
-	}
 }

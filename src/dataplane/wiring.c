@@ -95,6 +95,7 @@ give_tx_queues(struct bs_dataplane *dataplane)
 				dataplane->lcores[(p + q) % dataplane->lcore_count];
 			struct bs_egress *egress = &lcore->egress[lcore->egress_count++];
 
+			egress->lcore = lcore;
 			egress->port = port;
 			egress->tx_queue = q;
 			egress->tx_buffer = port->tx_buffer;
@@ -160,6 +161,7 @@ make_queue(struct bs_dataplane *dataplane, struct bs_lcore *producer, const stru
 	if (queue == NULL)
 		return -ENOMEM;
 	dataplane->queues[dataplane->queue_count++] = queue;
+	queue->drainer = egress->lcore;
 	queue->service = (uint16_t)service;
 	queue->class_ = other ? OTHER_CLASS
 		: in	      ? config->services[service].class_in

@@ -111,7 +111,8 @@ a_thread_without_a_cpu_is_preempted_not_stalled(void **state)
 	gb_close(gb);
 }
 
-/* The request came in the middle of the 20 ms, so 5 of the 15 ms that the lcore was held are its. */
+/* The request came in the middle of the 20 ms, so 5 of the 15 ms that the lcore was held are its.
+ */
 static void
 time_with_and_without_a_cpu_is_told_apart(void **state)
 {
