@@ -38,6 +38,8 @@ chain_consistent(const struct rte_mbuf *mbuf)
 	uint32_t sum = 0;
 	unsigned segments = 0;
 
+	if (mbuf->nb_segs == 1)
+		return mbuf->data_len == mbuf->pkt_len;
 	for (const struct rte_mbuf *m = mbuf; m != NULL && segments <= mbuf->nb_segs; m = m->next) {
 		sum += m->data_len;
 		segments++;
@@ -58,7 +60,7 @@ parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, u
 {
 	struct bs_icmp_too_big too_big;
 
-	if (mbuf->nb_segs > 1 && !chain_consistent(mbuf)) {
+	if (unlikely(!chain_consistent(mbuf))) {
 		discard(lcore, mbuf, BS_REASON_BAD_CHAIN);
 		return false;
 	}
