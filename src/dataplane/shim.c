@@ -126,7 +126,9 @@ syn_in(struct bs_shim_step *step)
 		peer_refuses(step->lcore, peer, packet->t_ns);
 	if (peer_is_refusing(step->lcore, peer, packet->t_ns))
 		tagging->refused = 1;
-	if (announced && mbuf_is_ours(step->mbuf)
+	if (!mbuf_is_ours(step->mbuf))
+		return;
+	if (announced
 		&& bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
 		rte_pktmbuf_adj(step->mbuf, BS_ANNOUNCE_BYTES);
 	if (!tagging->refused && (always || announced)
@@ -229,7 +231,7 @@ bs_shim_edit(struct bs_shim_step *step)
 	const bool off = step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF
 		|| !step->lcore->dataplane->config.shim.tcp_option;
 
-	if (packet->l4_checksum_partial && step->from->virtual_peer)
+	if (packet->l4_checksum_partial && step->from->virtual_peer && mbuf_is_ours(step->mbuf))
 		complete_checksum(step);
 	if (packet->tuple.transport != 6)
 		return;
