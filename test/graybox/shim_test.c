@@ -529,6 +529,16 @@ a_wrong_checksum_stays_wrong_with_a_shim(void **state)
 	gb_close_tags(gb);
 }
 
+static void
+every_counter_of_these_has_moved(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < BS_TAG_COUNT; i++) {
+		if (!gb_tag_is_of_handshake(i) && gb_tags_seen[i] == 0)
+			fail_msg("nothing counts %s", bs_tag_counter_key(i));
+	}
+}
+
 int
 main(void)
 {
@@ -549,6 +559,7 @@ main(void)
 		GB_TEST(a_partial_checksum_is_completed_before_the_shim_goes_in),
 		GB_TEST(a_partial_checksum_is_completed_although_the_shim_is_off),
 		GB_TEST(a_wrong_checksum_stays_wrong_with_a_shim),
+		cmocka_unit_test(every_counter_of_these_has_moved),
 	};
 
 	return cmocka_run_group_tests_name(
