@@ -25,7 +25,10 @@ struct bs_diag_output {
 	 */
 	void (*verdict)(
 		void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc);
-	/* A new or changed incident; its last call has open = 0. */
+	/*
+	 * A new or changed incident; its last call has open = 0. One with a single
+	 * victim is told only if its origin is a buffer of ours.
+	 */
 	void (*incident)(void *context, const struct bs_rec_incident *incident);
 	/* RPCs of this service of at least latency_ns are wanted in full. */
 	void (*threshold)(void *context, const struct bs_rec_threshold *threshold);

@@ -15,6 +15,9 @@
 #define REPORT_NS (250 * NS_PER_MS)
 #define QUIET_NS NS_PER_S
 
+/* So many share an origin outside of us before it is an incident. */
+#define TOLD_VICTIMS 2u
+
 #define SERVICE_ANY UINT16_MAX
 
 struct incident {
@@ -25,6 +28,7 @@ struct incident {
 	uint16_t lcore;
 	uint16_t detail;
 	uint8_t culprit_count, worst_count;
+	bool told; /* once, and then until it is closed */
 	bool changed;
 	uint64_t victims;
 	uint64_t t_counted, t_reported;
@@ -131,6 +135,7 @@ report(struct incidents *incidents, struct incident *incident, bool open, uint64
 		.worst_count = incident->worst_count,
 	};
 
+	incident->told = true;
 	incident->changed = false;
 	incident->t_reported = now;
 	if (!incidents->report)
@@ -145,7 +150,8 @@ report(struct incidents *incidents, struct incident *incident, bool open, uint64
 static void
 close_incident(struct incidents *incidents, struct incident *incident, uint64_t now)
 {
-	report(incidents, incident, false, now);
+	if (incident->told)
+		report(incidents, incident, false, now);
 	incident->id = 0;
 }
 
@@ -198,7 +204,21 @@ by_id(struct incidents *incidents, uint64_t id)
 	return NULL;
 }
 
-/* A free slot, or that of the incident that has been quiet longest, closed for it. */
+/* What a buffer of ours did is an incident whoever it hit; else it takes several that it did. */
+static bool
+worth_telling(const struct incident *incident)
+{
+	return incident->told || incident->victims >= TOLD_VICTIMS ||
+	       origin_own_buffer(incident->origin.buffer);
+}
+
+static bool
+rather_given_up(const struct incident *a, const struct incident *b)
+{
+	return a->told != b->told ? !a->told : a->t_counted < b->t_counted;
+}
+
+/* A free slot, or that of the incident, rather of an untold one, quiet longest, closed for it. */
 static struct incident *
 take_slot(struct incidents *incidents, uint64_t now)
 {
@@ -208,7 +228,7 @@ take_slot(struct incidents *incidents, uint64_t now)
 		struct incident *incident = &incidents->pool[i];
 		if (incident->id == 0)
 			return incident;
-		if (incident->t_counted < quiet->t_counted)
+		if (rather_given_up(incident, quiet))
 			quiet = incident;
 	}
 	if (incidents->used < incidents->slots)
@@ -309,9 +329,8 @@ incidents_add(struct incidents *incidents, const struct judgement *judgement, ui
 	uint64_t now)
 {
 	struct incident *incident = find(incidents, judgement);
-	bool opened = !incident;
 
-	if (opened)
+	if (!incident)
 		incident = open_incident(incidents, judgement, now);
 	if (incident->id != previous) {
 		struct incident *left = by_id(incidents, previous);
@@ -333,7 +352,9 @@ incidents_add(struct incidents *incidents, const struct judgement *judgement, ui
 		note_culprit(incident, judgement->culprit_kind[i], &judgement->culprits[i]);
 
 	incident->changed = true;
-	if (opened || (!incidents->offline && now >= ns_add(incident->t_reported, REPORT_NS)))
+	if (worth_telling(incident) &&
+		(!incident->told ||
+			(!incidents->offline && now >= ns_add(incident->t_reported, REPORT_NS))))
 		report(incidents, incident, true, now);
 	return incident->id;
 }
@@ -355,7 +376,8 @@ incidents_advance(struct incidents *incidents, uint64_t now)
 			continue;
 		if (now >= ns_add(incident->t_counted, QUIET_NS))
 			close_incident(incidents, incident, now);
-		else if (incident->changed && now >= ns_add(incident->t_reported, REPORT_NS))
+		else if (incident->told && incident->changed &&
+			 now >= ns_add(incident->t_reported, REPORT_NS))
 			report(incidents, incident, true, now);
 	}
 }

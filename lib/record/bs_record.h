@@ -298,7 +298,7 @@ struct bs_rec_verdict {
 	struct bs_record head;
 	uint64_t rpc_id;
 	uint64_t t; /* when decided */
-	uint64_t incident_id; /* 0 = none */
+	uint64_t incident_id; /* 0 = none; a lone victim's leads to no INCIDENT */
 	uint64_t excess_ns, normal_ns;
 	uint32_t share_ppm;      /* excess as a share of the latency */
 	uint32_t confidence_ppm;

@@ -490,9 +490,12 @@ test_verdict_is_withdrawn_when_a_probe_speaks_against_it(void **state)
 	settle(heard, BEGIN);
 	feed_silence(heard, at, at + 14 * MS, 1000, 1, 0);
 	feed_probe(heard, at, at + 5 * MS, BS_PROBE_STOPPED);
-	feed_simple(heard, 1000, 0, at - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 14 * MS);
+	for (unsigned i = 0; i < 2; i++)
+		feed_simple(heard, 1000 + i, i, at - 10 * US, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE,
+			14 * MS);
 	settle(heard, at + 14 * MS);
 	assert_int_equal(heard_of(heard, 1000)->anomalous_by, BS_BY_EVIDENCE);
+	assert_int_equal(heard->opened, 1);
 	feed_probe(heard, at + 5 * MS, at + 14 * MS, BS_PROBE_RUNNING);
 	bs_diag_advance(heard->diag, at + 400 * MS);
 	assert_int_equal(heard_of(heard, 1000)->anomalous_by, 0);

@@ -34,6 +34,7 @@ struct group {
 struct heard {
 	struct bs_diag *diag;
 	unsigned verdicts, incidents, thresholds, opened, closed;
+	uint64_t last_opened;
 	struct bs_rec_verdict verdict[256];
 	struct group group[256]; /* of those verdicts */
 	struct bs_rec_incident incident[256];
@@ -65,7 +66,10 @@ hear_incident(void *context, const struct bs_rec_incident *incident)
 		heard->incident[heard->incidents] = *incident;
 	heard->incidents++;
 	heard->closed += !incident->open;
-	heard->opened += incident->open && incident->victims == 1;
+	if (incident->open && incident->id > heard->last_opened) {
+		heard->opened++;
+		heard->last_opened = incident->id;
+	}
 }
 
 static inline void
