@@ -27,7 +27,7 @@ struct bs_diag_output {
 		void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc);
 	/*
 	 * A new or changed incident; its last call has open = 0. One with a single
-	 * victim is told only if its origin is a buffer of ours.
+	 * victim is told only if its origin is a buffer of ours, or a pause.
 	 */
 	void (*incident)(void *context, const struct bs_rec_incident *incident);
 	/* RPCs of this service of at least latency_ns are wanted in full. */

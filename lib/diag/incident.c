@@ -15,7 +15,7 @@
 #define REPORT_NS (250 * NS_PER_MS)
 #define QUIET_NS NS_PER_S
 
-/* So many share an origin outside of us before it is an incident. */
+/* So many share an origin before it is an incident. */
 #define TOLD_VICTIMS 2u
 
 #define SERVICE_ANY UINT16_MAX
@@ -204,11 +204,15 @@ by_id(struct incidents *incidents, uint64_t id)
 	return NULL;
 }
 
-/* What a buffer of ours did is an incident whoever it hit; else it takes several that it did. */
+/*
+ * What a buffer of ours did, or a receiver that does not read, is an incident
+ * whoever it hit. That a single RPC met a loss or had much to compute is not.
+ */
 static bool
 worth_telling(const struct incident *incident)
 {
 	return incident->told || incident->victims >= TOLD_VICTIMS ||
+	       incident->origin.cause == BS_CAUSE_PAUSE ||
 	       origin_own_buffer(incident->origin.buffer);
 }
 

@@ -2,8 +2,8 @@
 /*
  * Incidents: what one origin did to many RPCs, in bounded memory. Victims of the
  * same origin whose intervals overlap, or nearly, belong to one. It is told from
- * the second victim on, and at once if the origin is a buffer of ours: one RPC
- * that was slow in its service or network is told by its verdict alone.
+ * the second victim on, and at once if the origin is a buffer of ours or a pause:
+ * one RPC that was slow in its service or network is told by its verdict alone.
  */
 #pragma once
 

@@ -60,21 +60,19 @@ test_hang_of_50_ms_with_40000_victims_is_one_incident(void **state)
 	heard_destroy(heard);
 }
 
-/* Two victims at once, then two more. */
 static unsigned
-incidents_of_two_pairs(
+incidents_of_two(
 	unsigned first_buffer, unsigned second_buffer, uint64_t distance, unsigned second_service)
 {
 	struct heard *heard = heard_create(true);
 	struct group group;
 	feed_usual(heard, 1, 64, BEGIN);
-	for (unsigned i = 0; i < 4; i++) {
-		bool second = i >= 2;
-		group_simple(&group, 1000 + i, 0, second ? BEGIN + 10 * MS + distance : BEGIN,
-			second ? second_buffer : first_buffer, BS_CAUSE_PAUSE, 10 * MS);
-		group_rpc(&group)->service = (uint16_t)(second ? second_service : 0);
-		judge_group(heard, &group);
-	}
+	group_simple(&group, 1000, 0, BEGIN, first_buffer, BS_CAUSE_PAUSE, 10 * MS);
+	judge_group(heard, &group);
+	group_simple(&group, 1001, 0, BEGIN + 10 * MS + distance, second_buffer, BS_CAUSE_PAUSE,
+		10 * MS);
+	group_rpc(&group)->service = (uint16_t)second_service;
+	judge_group(heard, &group);
 	bs_diag_finish(heard->diag);
 	unsigned closed = heard->closed;
 	heard_destroy(heard);
@@ -86,19 +84,19 @@ test_victims_join_only_if_near_and_of_the_same_origin(void **state)
 {
 	(void)state;
 	const unsigned client = BS_BUFFER_CLIENT_SOCKET_RX, server = BS_BUFFER_SERVER_SOCKET_RX;
-	assert_int_equal(incidents_of_two_pairs(client, client, 49 * MS, 0), 1);
-	assert_int_equal(incidents_of_two_pairs(client, client, 51 * MS, 0), 2);
-	assert_int_equal(incidents_of_two_pairs(client, server, 0, 0), 2);
-	assert_int_equal(incidents_of_two_pairs(client, client, 0, 1), 1);
+	assert_int_equal(incidents_of_two(client, client, 49 * MS, 0), 1);
+	assert_int_equal(incidents_of_two(client, client, 51 * MS, 0), 2);
+	assert_int_equal(incidents_of_two(client, server, 0, 0), 2);
+	assert_int_equal(incidents_of_two(client, client, 0, 1), 1);
 	/* The socket of another service is another buffer. */
-	assert_int_equal(incidents_of_two_pairs(server, server, 0, 0), 1);
-	assert_int_equal(incidents_of_two_pairs(server, server, 0, 1), 2);
+	assert_int_equal(incidents_of_two(server, server, 0, 0), 1);
+	assert_int_equal(incidents_of_two(server, server, 0, 1), 2);
 }
 
 static void
-feed_paused(struct heard *heard, uint64_t id, uint64_t t)
+feed_lost(struct heard *heard, uint64_t id, uint64_t t)
 {
-	feed_simple(heard, id, (unsigned)id % 1000, t, BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE,
+	feed_simple(heard, id, (unsigned)id % 1000, t, BS_BUFFER_NET_RESPONSE_AFTER, BS_CAUSE_DROP,
 		5 * MS);
 }
 
@@ -111,7 +109,7 @@ test_lone_victim_of_another_is_no_incident_until_there_is_a_second(void **state)
 	/* Each in its time: verdicts, no incident. */
 	uint64_t t = BEGIN;
 	for (unsigned i = 0; i < 250; i++, t += 200 * MS) {
-		feed_paused(heard, 1000 + i, t);
+		feed_lost(heard, 1000 + i, t);
 		bs_diag_advance(heard->diag, t);
 	}
 	bs_diag_advance(heard->diag, t + 5 * SEC);
@@ -119,10 +117,10 @@ test_lone_victim_of_another_is_no_incident_until_there_is_a_second(void **state)
 	assert_int_equal(heard->incidents, 0);
 
 	t += 10 * SEC;
-	feed_paused(heard, 5000, t);
+	feed_lost(heard, 5000, t);
 	bs_diag_advance(heard->diag, t + 300 * MS);
 	assert_int_equal(heard->incidents, 0);
-	feed_paused(heard, 5001, t + 20 * MS);
+	feed_lost(heard, 5001, t + 20 * MS);
 	bs_diag_advance(heard->diag, t + 600 * MS);
 	assert_int_equal(heard->incidents, 1);
 	assert_int_equal(heard->incident[0].victims, 2);
@@ -131,6 +129,32 @@ test_lone_victim_of_another_is_no_incident_until_there_is_a_second(void **state)
 	bs_diag_advance(heard->diag, t + 3 * SEC);
 	assert_int_equal(heard->closed, 1);
 	heard_destroy(heard);
+}
+
+static unsigned
+incidents_of_one(unsigned buffer, unsigned cause)
+{
+	struct heard *heard = heard_create(true);
+	struct group group;
+	feed_usual(heard, 1, 64, BEGIN);
+	group_simple(&group, 1000, 0, BEGIN, buffer, cause, 20 * MS);
+	assert_int_not_equal(judge_group(heard, &group).anomalous_by, 0);
+	bs_diag_finish(heard->diag);
+	unsigned closed = heard->closed;
+	heard_destroy(heard);
+	return closed;
+}
+
+static void
+test_one_victim_is_an_incident_of_ours_or_of_a_receiver_only(void **state)
+{
+	(void)state;
+	assert_int_equal(incidents_of_one(BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE), 0);
+	assert_int_equal(incidents_of_one(BS_BUFFER_SERVICE, BS_CAUSE_HANG), 0);
+	assert_int_equal(incidents_of_one(BS_BUFFER_NET_REQUEST_AFTER, BS_CAUSE_DROP), 0);
+	assert_int_equal(incidents_of_one(BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE), 1);
+	assert_int_equal(incidents_of_one(OWN_PORT, BS_CAUSE_CONGESTION), 1);
+	assert_int_equal(incidents_of_one(OWN_QUEUE, BS_CAUSE_HANG), 1);
 }
 
 static void
@@ -143,8 +167,8 @@ test_crowd_of_lone_victims_does_not_push_out_an_incident(void **state)
 	for (unsigned i = 0; i < 5000; i++) {
 		/* The first two are one incident, all others lone. */
 		uint64_t t = BEGIN + (i < 2 ? 0 : i * SEC);
-		group_simple(
-			&group, 1000 + i, 0, t, BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE, 5 * MS);
+		group_simple(&group, 1000 + i, 0, t, BS_BUFFER_NET_RESPONSE_AFTER, BS_CAUSE_DROP,
+			5 * MS);
 		judge_group(heard, &group);
 	}
 	assert_int_equal(heard->closed, 0);
@@ -213,6 +237,7 @@ main(void)
 		cmocka_unit_test(test_victims_join_only_if_near_and_of_the_same_origin),
 		cmocka_unit_test(
 			test_lone_victim_of_another_is_no_incident_until_there_is_a_second),
+		cmocka_unit_test(test_one_victim_is_an_incident_of_ours_or_of_a_receiver_only),
 		cmocka_unit_test(test_crowd_of_lone_victims_does_not_push_out_an_incident),
 		cmocka_unit_test(test_incident_is_told_when_opened_changed_and_closed),
 		cmocka_unit_test(test_more_incidents_than_places_closes_the_oldest),
