@@ -213,7 +213,8 @@ test_hang_below_its_threshold_is_no_event(void **state)
 		group_begin(&group, 1, 0, T0);
 		group_add(&group, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 100);
 		group_end(&group);
-		struct bs_rpc_view view = {group_rpc(&group), group_segments(&group), NULL};
+		struct bs_rpc_view view = {
+			group_rpc(&group), group_segments(&group), group_events(&group)};
 		assert_true(decided_write(&decided, &view, &hang, 1, detect_ns));
 		assert_int_equal(view.rpc->segment_count, 3);
 		assert_int_equal(view.rpc->event_count, ns == 21);
@@ -331,7 +332,7 @@ test_full_group_keeps_its_bounds(void **state)
 	for (unsigned i = 0; i < BS_RPC_MAX_SEGMENTS; i++)
 		group_add(&group, i % 2 ? BS_BUFFER_SERVICE : OWN_QUEUE, BS_CAUSE_COMPUTE, 100);
 	group_end(&group);
-	struct bs_rpc_view view = {group_rpc(&group), group_segments(&group), NULL};
+	struct bs_rpc_view view = {group_rpc(&group), group_segments(&group), group_events(&group)};
 	assert_true(decided_write(&decided, &view, &hang, 1, detect_ns));
 	assert_int_equal(bs_rpc_check_tiling(&view, &bad), 0);
 	assert_int_equal(view.rpc->segment_count, BS_RPC_MAX_SEGMENTS);
