@@ -151,6 +151,16 @@ blocked_ns(const struct bs_rec_rpc *rec)
 	return end > rec->t_request_departure ? end - rec->t_request_departure : 0;
 }
 
+/* A request resent for nothing had arrived: from when it was given, the time is the service's. */
+static void
+spare_service(struct bs_mark *mark, const struct bs_rec_rpc *rec)
+{
+	if (mark->response || rec->t_request_departure == 0 ||
+		mark->end <= rec->t_request_departure)
+		return;
+	mark->end = mark->begin > rec->t_request_departure ? mark->begin : rec->t_request_departure;
+}
+
 /* All evidence of an RPC: its marks, its stays, its blocker. */
 static unsigned
 collect_marks(const struct bs_tracker *tracker, const struct rpc *rpc, const struct bs_rec_rpc *rec,
@@ -178,10 +188,14 @@ collect_marks(const struct bs_tracker *tracker, const struct rpc *rpc, const str
 	}
 	for (uint32_t at = rpc->marks; at != NONE && n < BS_PATH_MAX_MARKS;
 		at = tracker->marks[at].next) {
-		marks[n] = tracker->marks[at].mark;
-		if (tracker->marks[at].open) /* dropped by us and never resent */
+		const struct mark_node *node = &tracker->marks[at];
+
+		marks[n] = node->mark;
+		if (node->open) /* dropped by us and never resent */
 			marks[n].end =
 				rec->outcome == BS_OUTCOME_ANSWERED ? marks[n].begin : rec->t_end;
+		if (node->spurious)
+			spare_service(&marks[n], rec);
 		n++;
 	}
 	return n;

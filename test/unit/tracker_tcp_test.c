@@ -143,6 +143,49 @@ dsack_turns_a_resent_response_back_to_its_first_copy(void **state)
 }
 
 static void
+request_resent_for_nothing_leaves_the_wait_to_the_service(void **state)
+{
+	struct rig *rig = connected();
+	const struct told *told = &rig->told[0];
+
+	(void)state;
+	/* A service that was stopped for 300 ms: its kernel had the request all the time. */
+	SEND(rig, .t = 10 * MS, .text = GET_A);
+	SEND(rig, .t = 215 * MS, .text = GET_A);
+	SEND(rig, .from = SERVER, .t = 216 * MS, .ack = GET, .sacks = 1, .sack = {{0, GET}});
+	SEND(rig, .from = SERVER, .t = 310 * MS, .ack = GET, .text = OK_5);
+	SEND(rig, .t = 311 * MS, .seq = GET, .ack = OK);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told->rpc.segment_count, 1);
+	ASSERT_SEGMENT(told, 0, 0, 300 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	assert_int_equal(told->rpc.event_count, 0);
+	assert_int_equal(told->rpc.t_request_departure, T0 + 10 * MS);
+	assert_int_equal(told->rpc.retransmissions, 1);
+	assert_int_equal(rig_counter(rig, BS_TRACK_SPURIOUS), 1);
+	rig_free(rig);
+}
+
+static void
+part_of_a_request_resent_for_nothing_is_congestion_until_it_is_complete(void **state)
+{
+	struct rig *rig = connected();
+	const struct told *told = &rig->told[0];
+	const char *post = "POST /a HTTP/1.1\r\nContent-Length: 100\r\n\r\n"; /* 141 in all */
+
+	(void)state;
+	SEND(rig, .t = 10 * MS, .text = post, .bytes = 100);
+	SEND(rig, .t = 215 * MS, .text = post, .bytes = 100);
+	SEND(rig, .from = SERVER, .t = 216 * MS, .ack = 100, .sacks = 1, .sack = {{0, 100}});
+	SEND(rig, .t = 217 * MS, .seq = 100, .bytes = 41);
+	SEND(rig, .from = SERVER, .t = 230 * MS, .ack = 141, .text = OK_5);
+	SEND(rig, .t = 231 * MS, .seq = 141, .ack = OK);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told_ns(told, BS_BUFFER_NET_REQUEST_AFTER, BS_CAUSE_CONGESTION), 205 * MS);
+	assert_int_equal(told_ns(told, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE), 13 * MS);
+	rig_free(rig);
+}
+
+static void
 dsack_within_a_sack_block_is_one_too_and_a_plain_sack_is_none(void **state)
 {
 	(void)state;
@@ -479,6 +522,9 @@ main(void)
 		cmocka_unit_test(resend_of_pipelined_requests_in_one_segment_holds_up_each),
 		cmocka_unit_test(resend_of_what_was_acked_is_spurious),
 		cmocka_unit_test(dsack_turns_a_resent_response_back_to_its_first_copy),
+		cmocka_unit_test(request_resent_for_nothing_leaves_the_wait_to_the_service),
+		cmocka_unit_test(
+			part_of_a_request_resent_for_nothing_is_congestion_until_it_is_complete),
 		cmocka_unit_test(dsack_within_a_sack_block_is_one_too_and_a_plain_sack_is_none),
 		cmocka_unit_test(
 			ack_faster_than_a_round_trip_shows_that_the_resend_was_for_nothing),
