@@ -133,6 +133,8 @@ reset_stream(struct flow *flow, unsigned d)
 	memset(&flow->round_trip[d], 0, sizeof(flow->round_trip[d]));
 	flow->isn_known[d] = 0;
 	flow->ip_id_last[d] = 0;
+	flow->ip_id_run = flow->unseen = 0;
+	flow->window[d].count = 0;
 	flow->tsval_last[d] = 0;
 }
 

@@ -2,8 +2,9 @@
 /*
  * Bytes that were sent again, or came late: what held up the RPCs they are of.
  * A resend of what we let through was lost behind us, unless the receiver says
- * (DSACK, or an ACK too fast to be for it) that it had the first copy. What
- * fills a hole was lost in front of us, unless it is older than what overtook it.
+ * (DSACK, or an ACK too fast, or echoing too old a timestamp, to be for it) that
+ * it had the first copy. What fills a hole was lost in front of us, unless it is older than what
+ * overtook it.
  */
 #include "track.h"
 
@@ -113,6 +114,11 @@ resend_seen(struct step *step, uint32_t seq, uint32_t end)
 	if (!arrived) {
 		if (seq_before(seq, round_trip->seq))
 			round_trip->t_sent = 0; /* Karn: an ACK could be for either copy */
+		if (round_trip->t_resend == 0) {
+			round_trip->resend_stamped =
+				(step->packet->tcp_options & BS_TCPOPT_TIMESTAMP) != 0;
+			round_trip->resend_tsval = step->packet->tsval;
+		}
 		round_trip->t_resend = step->t;
 		round_trip->resend_begin = seq;
 		round_trip->resend_end = end;
@@ -266,13 +272,17 @@ resend_judge(struct step *step, unsigned d)
 {
 	const struct bs_packet *packet = step->packet;
 	struct round_trip *round_trip = &step->flow->round_trip[d];
+	bool echoes_older;
 
 	if (has_dsack(packet))
 		was_spurious(step, d, packet->sack[0].begin, packet->sack[0].end);
 	if (round_trip->t_resend == 0 || seq_before(packet->ack, round_trip->resend_end))
 		return;
+	/* An ACK of the resend would echo its timestamp (Eifel detection, RFC 3522 3.2, step 4). */
+	echoes_older = round_trip->resend_stamped && (packet->tcp_options & BS_TCPOPT_TIMESTAMP) &&
+		       seq_before(packet->tsecr, round_trip->resend_tsval);
 	/* half the least round trip seen: an ACK of the resend itself cannot be so fast */
-	if (step->t < round_trip->t_resend + round_trip->min_ns / 2)
+	if (echoes_older || step->t < round_trip->t_resend + round_trip->min_ns / 2)
 		was_spurious(step, d, round_trip->resend_begin, round_trip->resend_end);
 	round_trip->t_resend = 0;
 }

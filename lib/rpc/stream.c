@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * TCP as seen from the middle: which bytes are new, what stands behind a hole,
- * when a receiver's window had no room, what was ACKed, how a connection begins
- * and ends. Facts become marks on the RPC they held up (design section 6).
+ * what was ACKed, how a connection begins and ends. Facts become marks on the
+ * RPC they held up (design section 6).
  */
 #include "track.h"
 
 #include <string.h>
 
 #define DUPLICATE_NS 1000000ull /* the same packet twice within this is a copy of the capture's */
-#define PAUSE_MIN_NS 20000ull	/* shorter closures of a window are how TCP works */
-#define MSS_DEFAULT 536u	/* RFC 9293 3.7.1 */
 #define MSS_MAX 1460u		/* larger payloads are segments merged on their way */
 
 uint16_t
@@ -25,78 +23,6 @@ uint16_t
 stream_receiver_buffer(unsigned d)
 {
 	return d == TO_SERVICE ? BS_BUFFER_SERVER_SOCKET_RX : BS_BUFFER_CLIENT_SOCKET_RX;
-}
-
-/* --- windows ------------------------------------------------------------- */
-
-/* The RPC whose bytes in direction d the window holds up. */
-static struct rpc *
-held_up(struct step *step, unsigned d)
-{
-	const struct flow *flow = step->flow;
-	uint32_t at = flow->dir[d].in_message ? flow->dir[d].rpc : NONE;
-
-	if (at == NONE && d == FROM_SERVICE)
-		at = flow->rpc_open; /* its response has not begun */
-	return at == NONE ? NULL : &step->tracker->rpcs[at];
-}
-
-/* Has the receiver of direction d no room for a segment? Notes when that begins, marks it when it
- * ends. */
-static void
-window_look(struct step *step, unsigned d)
-{
-	struct direction *dir = &step->flow->dir[d];
-	uint32_t mss = dir->mss != 0 ? dir->mss : MSS_DEFAULT;
-	bool closed = (int32_t)(dir->window_end - dir->high) < (int32_t)mss;
-	struct bs_mark mark;
-	struct rpc *rpc;
-
-	if (!dir->window_known || closed == (dir->t_closed != 0))
-		return;
-	if (closed) {
-		dir->t_closed = step->t;
-		count(step->tracker, BS_TRACK_ZERO_WINDOW, 1);
-		return;
-	}
-	rpc = held_up(step, d);
-	if (step->t > dir->t_closed + PAUSE_MIN_NS && rpc != NULL) {
-		memset(&mark, 0, sizeof(mark));
-		mark.begin = dir->t_closed;
-		mark.end = step->t;
-		mark.packet = step->packet->number;
-		mark.buffer = stream_receiver_buffer(d);
-		mark.kind = BS_MARK_WINDOW;
-		mark.cause = BS_CAUSE_PAUSE;
-		mark.quality = BS_QUALITY_EXACT;
-		mark.response = d == FROM_SERVICE;
-		rpc_mark(step->tracker, rpc, &mark);
-	}
-	dir->t_closed = 0;
-}
-
-/*
- * Scaling is in force only if both SYNs offered it (RFC 7323 2.2). Of a
- * connection whose handshake was not seen it is unknown: then only zero means
- * that there is no room.
- */
-static void
-window_advertised(struct step *step)
-{
-	const struct bs_packet *packet = step->packet;
-	const struct direction *receiver = &step->flow->dir[step->d];
-	struct direction *dir = &step->flow->dir[!step->d];
-	unsigned scale = receiver->wscale;
-
-	if (packet->tcp_flags & (BS_TCP_SYN | BS_TCP_RST) || seq_before(packet->ack, dir->acked))
-		return;
-	if (receiver->wscale == WSCALE_UNKNOWN || dir->wscale == WSCALE_UNKNOWN)
-		scale = 14;
-	else if (receiver->wscale == WSCALE_NONE || dir->wscale == WSCALE_NONE)
-		scale = 0;
-	dir->window_known = 1;
-	dir->window_end = packet->ack + ((uint32_t)packet->window << scale);
-	window_look(step, !step->d);
 }
 
 /* --- data ---------------------------------------------------------------- */
@@ -182,6 +108,7 @@ data_next(struct step *step, const struct bs_piece *pieces, unsigned piece_count
 		round_trip->t_sent = step->t;
 		round_trip->seq = end;
 	}
+	window_released(step, end);
 	dir->t_progress = step->t;
 	if (behind == NONE || !seq_before(dir->next, step->tracker->chunks[behind].seq)) {
 		data_in_order(step, pieces, piece_count);
@@ -496,10 +423,12 @@ stream_packet(struct step *step, const struct bs_piece *pieces, unsigned piece_c
 			rpc_settle(
 				step->tracker, flow, step->t); /* room for what the packet brings */
 	}
+	unseen_look(step);
 	if (is_keepalive(step)) {
 		count(step->tracker, BS_TRACK_KEEPALIVES, 1);
 	} else if (packet->payload_len > 0) {
 		stream_data(step, pieces, piece_count);
+		unseen_resent(step);
 		window_look(step, step->d);
 	}
 	if (packet->tcp_flags & BS_TCP_FIN) {

@@ -4,9 +4,11 @@
  *   tracker.c  create, the packet entry, counters
  *   flow.c     the flow table: find, make, forget; which service, which roles
  *   arrival.c  when a packet arrived that was polled later
- *   stream.c   TCP: sequence numbers, ACKs, windows, handshake and end
+ *   stream.c   TCP: sequence numbers, ACKs, handshake and end
  *   hole.c     bytes behind a hole in the stream
  *   resend.c   bytes sent again: lost, late or for nothing
+ *   unseen.c   responses lost before they came to us
+ *   window.c   what a receiver's window held up
  *   message.c  bytes in order to framers, messages to RPCs
  *   pair.c     which request a response answers
  *   rpc.c      RPC slots, marks, what a service has open
@@ -94,6 +96,17 @@ struct round_trip {
 	uint32_t seq;
 	uint32_t min_ns; /* 0: not known */
 	uint32_t resend_begin, resend_end;
+	uint32_t resend_tsval; /* of the first resend since t_resend was 0 */
+	bool resend_stamped;
+};
+
+#define WINDOW_EDGES 8u
+
+/* Right edges of a receiver's window of late, and when each was advertised. */
+struct window_edges {
+	uint64_t t[WINDOW_EDGES];
+	uint32_t edge[WINDOW_EDGES];
+	uint32_t count; /* ever */
 };
 
 struct flow {
@@ -117,6 +130,8 @@ struct flow {
 	uint32_t wheel_prev, wheel_next;
 	uint16_t wheel_slot;
 	uint16_t ip_id_last[2];
+	uint8_t ip_id_run; /* IDs from the service that followed each other by one */
+	uint8_t unseen;	   /* a packet from the service was lost before us */
 	uint32_t tsval_last[2];
 	uint8_t protocol_guessed, role_guessed;
 	uint8_t turn_answered; /* opaque: the turn in progress has been answered */
@@ -135,6 +150,7 @@ struct flow {
 	struct hole hole[2];
 	struct stamp stamp[2];
 	struct round_trip round_trip[2];
+	struct window_edges window[2]; /* of the receiver of that direction */
 	struct bs_tagging tagging;
 	struct bs_frame_conn frame;
 };
@@ -196,7 +212,7 @@ struct rpc {
 	uint8_t dropped[2]; /* a copy of its last packet was, and no later one came yet */
 	uint8_t has_key, oneway, has_status, counted_pending;
 	uint8_t early, first_of_flow;
-	uint8_t tagged; /* a packet brought its ID, or went out with it */
+	uint8_t tagged;	    /* a packet brought its ID, or went out with it */
 	uint8_t gap_before; /* requests may be missing directly before it */
 	uint8_t mark_count;
 	uint8_t stay_count[2];
@@ -336,6 +352,21 @@ void resend_filled(struct step *step, const struct chunk *behind);
 /* An ACK for direction d came: its blocks, and how fast it was, may say that a resend was for
  * nothing. */
 void resend_judge(struct step *step, unsigned d);
+
+/* window.c */
+/* A window for the other direction came. */
+void window_advertised(struct step *step);
+/* Has the receiver of direction d no room for a segment? Notes when that begins, marks it when it
+ * ends. */
+void window_look(struct step *step, unsigned d);
+/* New bytes up to `end` came: had they waited for the window? */
+void window_released(struct step *step, uint32_t end);
+
+/* unseen.c */
+/* Does the packet in hand, before its payload is looked at, show that one before it was lost? */
+void unseen_look(struct step *step);
+/* Its payload has been delivered: was that the resend? */
+void unseen_resent(struct step *step);
 
 /* message.c */
 void message_bytes(struct step *step, const uint8_t *data, uint32_t bytes);

@@ -28,26 +28,20 @@ CLIENT_STALL = "hang of client.app (idle mid-request) is not inferred yet"
 ACK_WAIT = "ack_wait of server.socket.tx is not inferred yet"
 ONE_WAY = "congestion of net.* from TSval/TSecr one-way excess is not inferred yet"
 CWND = "what waits for the ACK of earlier bytes is not told from transfer before us yet"
-# Defects.
-WINDOW = "a window too small for what is sent next, yet not closed, is taken for transfer"
-DSACK = "a D-SACK does not undo the drop of a response that was resent in vain"
-UNSEEN = "a response lost with its ACK before us: IP IDs are not looked at"
-SOON = "bytes resent before they can have been missed are taken for lost"
+SLOW_START = "how slowly a sender goes on after a closed window (cwnd, its pacing) is told as transfer"
+# Why, and how many verdicts at most may be other than right.
 NOT_YET = {
-    ("client-does-not-read", "client"): WINDOW,
-    ("client-does-not-read", "server"): WINDOW,
-    ("client-stalls-in-request", "client"): CLIENT_STALL,
-    ("client-stalls-in-request", "server"): CLIENT_STALL,
-    ("nagle-delayed-ack", "client"): ACK_WAIT,
-    ("nagle-delayed-ack", "server"): ACK_WAIT,
-    ("request-delayed", "client"): ONE_WAY,
-    ("request-lost", "server"): DSACK,
-    ("response-delayed", "client"): ONE_WAY,
-    ("response-lost", "client"): UNSEEN,
-    ("response-reordered", "server"): SOON,
-    ("service-does-not-read", "client"): WINDOW,
-    ("service-does-not-read", "server"): WINDOW,
-    ("thin-link", "server"): CWND,
+    ("client-does-not-read", "client"): (SLOW_START, 1),
+    ("client-does-not-read", "server"): (SLOW_START, 1),
+    ("client-stalls-in-request", "client"): (CLIENT_STALL, 4),
+    ("client-stalls-in-request", "server"): (CLIENT_STALL, 4),
+    ("nagle-delayed-ack", "client"): (ACK_WAIT, 4),
+    ("nagle-delayed-ack", "server"): (ACK_WAIT, 4),
+    ("request-delayed", "client"): (ONE_WAY, 4),
+    ("response-delayed", "client"): (ONE_WAY, 4),
+    ("service-does-not-read", "client"): (SLOW_START, 3),
+    ("service-does-not-read", "server"): (SLOW_START, 2),
+    ("thin-link", "server"): (CWND, 3),
 }
 
 
@@ -112,7 +106,7 @@ def main():
         scenario = os.path.basename(path).removesuffix(".truth.json")
         for vantage in VANTAGES:
             counts, wrongs = case(report, bufscope, scenario, vantage)
-            reason = NOT_YET.get((scenario, vantage))
+            reason, allowed = NOT_YET.get((scenario, vantage), (None, 0))
             hit = counts["right"] + counts["wrong"] + counts["missed"]
             note = f"  {reason}" if wrongs and reason else ""
             print(f"{scenario:26} {vantage:8} {hit:4} {counts['right']:5} {counts['wrong']:5} "
@@ -121,11 +115,11 @@ def main():
                 passed += 1
                 if reason:
                     print("    right now: take it out of NOT_YET")
-            elif reason:
+            elif len(wrongs) <= allowed:
                 expected += 1
             for wrong in wrongs:
                 print(f"    {wrong}")
-            if not reason:
+            if len(wrongs) > allowed:
                 for wrong in wrongs:
                     report.check(False, f"{scenario}, {vantage}", wrong)
     return report.status(f"{passed} cases right, {expected} not yet")

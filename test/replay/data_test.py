@@ -8,8 +8,7 @@ NAME.truth.json has the client's own log, and what was done to which request. An
 RPC must lie within the client's send and receive, and be seen nearly as long;
 tshark's http.time and dns.time must agree to the nanosecond (where it is
 installed); a request that was hit must be blamed on what hit it; and of all
-others nothing may be claimed that the client's log does not bear out. What
-cannot be right yet is in NOT_YET.
+others nothing may be claimed that the client's log does not bear out.
 """
 import glob
 import gzip
@@ -45,15 +44,6 @@ LOST = {
     ("request", "server"): None,
 }
 TAGGED = ("shim-always.client", "shim-negotiated.wire")
-# Of requests whose verdict cannot be right yet: why.
-RESPONSE_LOST = "a lost response with its ACK looks like a lost or late request: IP IDs tell"
-RESENT_IN_VAIN = "the D-SACK that a resend was spurious comes after the RPC was closed"
-NOT_YET = {
-    ("redis-lost.client", "ECHO number-70"): RESPONSE_LOST,
-    ("redis-lost.client", "ECHO number-100"): RESPONSE_LOST,
-    ("redis-lost.server", "ECHO number-59"): RESENT_IN_VAIN,
-    ("redis-lost.server", "ECHO number-89"): RESENT_IN_VAIN,
-}
 
 
 class Capture:
@@ -72,12 +62,7 @@ class Capture:
         return self.report.check(condition, self.name, what)
 
     def check_request(self, request, condition, what):
-        """As check(), unless it cannot be right yet."""
         client, label, t_send, _ = request
-        reason = NOT_YET.get((self.name, label))
-        if not condition and reason:
-            print(f"{self.name}: {label}: not yet: {what} ({reason})")
-            return False
         return self.check(condition, f"{client} {label} of {t_send}: {what}")
 
     def paired(self):

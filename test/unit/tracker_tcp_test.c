@@ -430,9 +430,8 @@ small_window_pauses_the_response_until_it_opens(void **state)
 	SEND(rig, .t = 216 * MS, .seq = GET, .ack = 3000);
 	assert_int_equal(rig->told_count, 1);
 	ASSERT_SEGMENT(told, 1, 2 * MS, 3 * MS, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_TRANSFER);
-	ASSERT_SEGMENT(told, 2, 3 * MS, 204 * MS, BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE);
-	ASSERT_SEGMENT(
-		told, 3, 204 * MS, 205 * MS, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_TRANSFER);
+	/* Up to what the window that opened let come, a round trip later. */
+	ASSERT_SEGMENT(told, 2, 3 * MS, 205 * MS, BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE);
 	assert_int_equal(told->events[0].type, BS_CAUSE_PAUSE);
 	assert_int_equal(rig_counter(rig, BS_TRACK_ZERO_WINDOW), 1);
 	rig_free(rig);

@@ -198,7 +198,7 @@ struct seg {
 	unsigned window; /* 0: 60000 */
 	bool window_zero;
 	bool has_ts;
-	uint32_t tsval;
+	uint32_t tsval, tsecr;
 	uint16_t ip_id; /* 0: the next */
 	bool ip_id_zero;
 	unsigned wscale; /* with SYN; 0: not offered */
@@ -215,7 +215,7 @@ seg_options(const struct rig *rig, const struct seg *seg, struct frame *options)
 	if (seg->has_ts) {
 		frame_put(options, "\x01\x01\x08\x0a", 4);
 		frame_u32(options, seg->tsval);
-		frame_u32(options, 0);
+		frame_u32(options, seg->tsecr);
 	}
 	if (seg->wscale != 0) {
 		frame_put(options, "\x01\x03\x03", 3);
