@@ -28,7 +28,7 @@ CLIENT_STALL = "hang of client.app (idle mid-request) is not inferred yet"
 ACK_WAIT = "ack_wait of server.socket.tx is not inferred yet"
 ONE_WAY = "congestion of net.* from TSval/TSecr one-way excess is not inferred yet"
 CWND = "what waits for the ACK of earlier bytes is not told from transfer before us yet"
-SLOW_START = "how slowly a sender goes on after a closed window (cwnd, its pacing) is told as transfer"
+SLOW_START = "how slowly a sender goes on after a closed window (cwnd) is told as transfer"
 # Why, and how many verdicts at most may be other than right.
 NOT_YET = {
     ("client-does-not-read", "client"): (SLOW_START, 1),

@@ -188,8 +188,10 @@ def check_scene(report, bufscope, scene):
     with open(os.path.join(DATA, f"{scene}.truth.json"), encoding="utf-8") as file:
         truth = json.load(file)
     several = len(truth["captures"]) > 1
-    captures = [Capture(report, bufscope, f"{scene}.{vantage}" if several else scene, vantage, truth)
-                for vantage in truth["captures"]]
+    captures = []
+    for vantage in truth["captures"]:
+        name = f"{scene}.{vantage}" if several else scene
+        captures.append(Capture(report, bufscope, name, vantage, truth))
     for capture in captures:
         capture.check_times()
         capture.check_faults()

@@ -60,7 +60,8 @@ def check_files(report, bufscope, directory):
         check_refused(report, replay(bufscope, path), 1, f"{path}: {why}", name)
         # As one of several files it ends the run too: half an answer could pass for a whole one.
         check_refused(report, replay(bufscope, WHOLE, path), 1, f"{path}: {why}", f"whole, {name}")
-    check_refused(report, replay(bufscope, directory), 1, f"{directory}: Is a directory", "directory")
+    run = replay(bufscope, directory)
+    check_refused(report, run, 1, f"{directory}: Is a directory", "directory")
     with open(os.path.join(directory, "empty"), "rb") as file:
         run = subprocess.run([bufscope, "replay", "-"], stdin=file, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, check=False, timeout=60)
