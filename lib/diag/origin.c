@@ -11,6 +11,9 @@
 /* A drop may be stamped this long after the full queue that caused it. */
 #define DROP_SLACK_NS (100 * NS_PER_US)
 
+/* How long before a drop its queue may have begun to fill: who held it up most then is to blame. */
+#define DROP_BUSY_NS (20 * NS_PER_MS)
+
 struct episode {
 	struct interval span; /* end UINT64_MAX: goes on */
 	uint64_t older;	      /* number of the next older one of the buffer; 0 = none */
@@ -114,57 +117,68 @@ origin_own_buffer(unsigned buffer)
 }
 
 /*
- * How much of the span an episode explains: the stretch it lasted, and with
- * `backlog` as long again, in which the queue it left drains at half load.
+ * How much of the span an episode explains: the stretch it lasted, and as long
+ * again, in which the queue it left drains at half load.
  */
 static uint64_t
-explained_ns(const struct episode *episode, struct interval span, uint64_t now, bool backlog)
+explained_ns(const struct episode *episode, struct interval span, uint64_t now)
 {
 	struct interval reach = episode->span;
 
 	if (reach.end == UINT64_MAX)
 		reach.end = ns_max(now, reach.begin);
-	if (backlog)
-		reach.end = ns_add(reach.end, interval_ns(reach));
+	reach.end = ns_add(reach.end, interval_ns(reach));
 	return interval_overlap_ns(reach, span);
 }
 
 /* Episodes of one buffer of one type, and for PAUSE of one upstream, together. */
 static uint64_t
 sum_like(const struct episodes *episodes, unsigned buffer, const struct episode *like,
-	struct interval span, uint64_t now, bool backlog)
+	struct interval span, uint64_t now)
 {
 	const struct episode *episode = newest(episodes, buffer);
 	uint64_t sum = 0;
 
 	for (; episode; episode = episode_at(episodes, episode->older))
 		if (episode->type == like->type && episode->upstream == like->upstream)
-			sum = ns_add(sum, explained_ns(episode, span, now, backlog));
+			sum = ns_add(sum, explained_ns(episode, span, now));
 	return sum;
 }
 
-/* The episode of one of the types (bits) that, with its likes, explains most of the span. */
+/*
+ * Of the episodes of the types (bits) that explain the span, the one that with
+ * its likes explains most of `weigh`.
+ */
 static const struct episode *
-best_episode(const struct episodes *episodes, unsigned buffer, unsigned types, struct interval span,
-	uint64_t now, bool backlog)
+best_weighed(const struct episodes *episodes, unsigned buffer, unsigned types, struct interval span,
+	struct interval weigh, uint64_t now)
 {
 	const struct episode *episode = newest(episodes, buffer);
 	const struct episode *best = NULL;
 	uint64_t best_ns = 0;
 
 	for (; episode; episode = episode_at(episodes, episode->older)) {
-		if (!(types & 1u << episode->type) ||
-			explained_ns(episode, span, now, backlog) == 0)
+		if (!(types & 1u << episode->type))
 			continue;
 		if (best && best->type == episode->type && best->upstream == episode->upstream)
 			continue;
-		uint64_t ns = sum_like(episodes, buffer, episode, span, now, backlog);
+		if (sum_like(episodes, buffer, episode, span, now) < interval_ns(span) / 2 ||
+			interval_ns(span) == 0)
+			continue;
+		uint64_t ns = sum_like(episodes, buffer, episode, weigh, now);
 		if (ns > best_ns || (ns == best_ns && episode->type == BS_CAUSE_HANG)) {
 			best = episode;
 			best_ns = ns;
 		}
 	}
-	return best && best_ns >= interval_ns(span) / 2 ? best : NULL;
+	return best;
+}
+
+static const struct episode *
+best_episode(const struct episodes *episodes, unsigned buffer, unsigned types, struct interval span,
+	uint64_t now)
+{
+	return best_weighed(episodes, buffer, types, span, span, now);
 }
 
 static void
@@ -199,7 +213,7 @@ step_upstream(const struct episodes *episodes, const struct episode *pause, stru
 		step(origin, buffer, BS_CAUSE_PAUSE);
 		return false;
 	}
-	why = best_episode(episodes, buffer, TYPE(HANG) | TYPE(PAUSE), span, now, true);
+	why = best_episode(episodes, buffer, TYPE(HANG) | TYPE(PAUSE), span, now);
 	step(origin, buffer, why ? why->type : BS_CAUSE_CONGESTION);
 	return why != NULL;
 }
@@ -210,14 +224,15 @@ step_back(
 	const struct episodes *episodes, struct interval span, uint64_t now, struct origin *origin)
 {
 	struct bs_blame at = origin->blame;
+	struct interval weigh = span;
 	const struct episode *episode;
 
 	if (at.cause == BS_CAUSE_PAUSE) {
-		episode = best_episode(episodes, at.buffer, TYPE(PAUSE), span, now, true);
+		episode = best_episode(episodes, at.buffer, TYPE(PAUSE), span, now);
 		return episode && step_upstream(episodes, episode, span, now, origin);
 	}
 	if (at.cause == BS_CAUSE_HANG) {
-		episode = best_episode(episodes, at.buffer, TYPE(HANG), span, now, true);
+		episode = best_episode(episodes, at.buffer, TYPE(HANG), span, now);
 		if (!episode)
 			return false;
 		note_culprits(origin, episode);
@@ -229,7 +244,9 @@ step_back(
 	}
 	if (at.cause != BS_CAUSE_CONGESTION && at.cause != BS_CAUSE_DROP)
 		return false;
-	episode = best_episode(episodes, at.buffer, TYPE(HANG) | TYPE(PAUSE), span, now, true);
+	if (at.cause == BS_CAUSE_DROP)
+		weigh.begin = ns_sub(weigh.begin, DROP_BUSY_NS);
+	episode = best_weighed(episodes, at.buffer, TYPE(HANG) | TYPE(PAUSE), span, weigh, now);
 	if (!episode)
 		return false;
 	step(origin, at.buffer, episode->type);
