@@ -191,9 +191,8 @@ collect_marks(const struct bs_tracker *tracker, const struct rpc *rpc, const str
 		const struct mark_node *node = &tracker->marks[at];
 
 		marks[n] = node->mark;
-		if (node->open) /* dropped by us and never resent */
-			marks[n].end =
-				rec->outcome == BS_OUTCOME_ANSWERED ? marks[n].begin : rec->t_end;
+		if (node->open && rec->outcome != BS_OUTCOME_ANSWERED)
+			marks[n].end = rec->t_end; /* dropped by us and never resent */
 		if (node->spurious)
 			spare_service(&marks[n], rec);
 		n++;

@@ -167,6 +167,23 @@ bs_tracker_departed(struct bs_tracker *tracker, const struct bs_track_handle *ha
 	rpc_settle(tracker, flow, t_ns);
 }
 
+/* A row of packets that the same queue dropped is one mark: true if these bytes only prolong it. */
+static bool
+drop_goes_on(struct bs_tracker *tracker, const struct rpc *rpc, const struct bs_mark *mark,
+	uint32_t seq, uint32_t end)
+{
+	for (uint32_t at = rpc->marks; at != NONE; at = tracker->marks[at].next) {
+		struct mark_node *node = &tracker->marks[at];
+
+		if (node->open && node->seq_end == seq && node->mark.response == mark->response &&
+			node->mark.buffer == mark->buffer && node->mark.detail == mark->detail) {
+			node->seq_end = end;
+			return true;
+		}
+	}
+	return false;
+}
+
 void
 bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
 	unsigned reason, uint64_t t_ns)
@@ -193,6 +210,8 @@ bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, u
 	for (unsigned i = 0; i < n; i++) {
 		if (rpcs[i]->ended[d] && !rpcs[i]->departed[d] && !seq_before(end, rpcs[i]->end[d]))
 			rpcs[i]->dropped[d] = 1;
+		if (drop_goes_on(tracker, rpcs[i], &mark, seq, end))
+			continue;
 		node = rpc_mark(tracker, rpcs[i], &mark);
 		if (node == NULL)
 			continue;

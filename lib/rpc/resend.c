@@ -41,7 +41,11 @@ own_drop_ends(struct step *step, const struct rpc *rpc, uint32_t seq, uint32_t e
 			continue;
 		node->mark.end = step->t;
 		node->mark.packet = step->packet->number;
-		node->open = 0;
+		if (!seq_before(node->seq_begin, seq))
+			node->seq_begin = end;
+		else if (!seq_before(end, node->seq_end))
+			node->seq_end = seq;
+		node->open = seq_before(node->seq_begin, node->seq_end);
 		any = true;
 	}
 	return any;

@@ -313,6 +313,38 @@ response_that_we_dropped_ends_with_its_resend(void **state)
 	rig_free(rig);
 }
 
+/* 100 segments of a response in a row, more than an RPC has marks: one stretch until the last resend. */
+static void
+row_of_drops_is_one_stretch_until_its_last_resend(void **state)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+	const unsigned body = sizeof(head) - 1;
+	struct rig *rig = live("http1");
+	const struct told *told = &rig->told[0];
+	struct bs_track_handle handle;
+
+	(void)state;
+	departed(rig, SEND(rig, .t = 10 * MS, .text = GET_A).handle, 10 * MS);
+	SEND(rig, .from = SERVER, .t = 12 * MS, .ack = GET, .text = head);
+	for (unsigned i = 0; i < 100; i++) {
+		SEND(rig, .from = SERVER, .t = 13 * MS, .seq = body + 5 * i, .ack = GET, .text = "01234");
+		rig->packet.data = rig->bytes;
+		bs_tracker_dropped(
+			rig->tracker, &rig->packet, APP_QUEUE, BS_REASON_APP_QUEUE_FULL, T0 + 13 * MS);
+	}
+	for (unsigned i = 0; i < 100; i++)
+		handle = SEND(rig, .from = SERVER, .t = (200 + i) * MS, .seq = body + 5 * i,
+			.ack = GET, .text = "01234")
+				 .handle;
+	departed(rig, handle, 299 * MS);
+	SEND(rig, .t = 301 * MS, .seq = GET, .ack = body + 500);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told_ns(told, APP_QUEUE, BS_CAUSE_DROP), (299 - 13) * MS);
+	assert_int_equal(told_latency(told), 289 * MS);
+	assert_int_equal(bs_tracker_counters(rig->tracker)[BS_TRACK_MARKS_LOST], 0);
+	rig_free(rig);
+}
+
 static void
 drop_without_a_resend_lasts_to_the_end(void **state)
 {
@@ -701,6 +733,7 @@ main(void)
 		cmocka_unit_test(stale_handle_touches_nothing),
 		cmocka_unit_test(request_that_we_dropped_is_linked_to_its_resend),
 		cmocka_unit_test(response_that_we_dropped_ends_with_its_resend),
+		cmocka_unit_test(row_of_drops_is_one_stretch_until_its_last_resend),
 		cmocka_unit_test(drop_without_a_resend_lasts_to_the_end),
 		cmocka_unit_test(timestamps_tell_when_a_packet_arrived_that_was_polled_late),
 		cmocka_unit_test(arrival_stays_within_its_poll_whatever_the_timestamp_says),
