@@ -32,6 +32,15 @@ tokens_refill(struct bs_egress *egress, uint64_t t)
 		egress->tokens_bytes = limit;
 }
 
+/* How long until there is one. */
+static uint64_t
+tokens_wait_ns(const struct bs_egress *egress)
+{
+	const uint64_t bytes_per_s = egress->port->rate_bps / 8;
+
+	return (uint64_t)(1 - egress->tokens_bytes) * BS_NS_PER_S / bytes_per_s;
+}
+
 /* --- blocked downstream ------------------------------------------------------ */
 
 static void
@@ -309,9 +318,11 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 			if (egress->port->rate_bps != 0) {
 				tokens_refill(egress, t);
 				if (egress->tokens_bytes <= 0) {
+					egress->t_rate_ready = t + tokens_wait_ns(egress);
 					blocked(lcore, egress, t);
 					return moved;
 				}
+				egress->t_rate_ready = 0;
 			}
 			bs_drain_set(egress->log, t, BS_DRAIN_SERVE, queue->served);
 			take_burst(egress, queue);

@@ -69,8 +69,11 @@ logs_insert(struct bs_lcore *lcore, uint64_t t_before, uint64_t t, enum bs_drain
 {
 	bs_count(&lcore->away_ns[state], t - t_before);
 	bs_drain_insert(lcore->rx_log, t, state);
-	for (unsigned i = 0; i < lcore->egress_count; i++)
-		bs_drain_insert(lcore->egress[i].log, t, state);
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		/* who sleeps until the port's rate lets it go on is paused by the port */
+		if (state != BS_DRAIN_SLEEP || lcore->egress[i].t_rate_ready == 0)
+			bs_drain_insert(lcore->egress[i].log, t, state);
+	}
 }
 
 /* How long of a gap it was without a CPU: asks the scheduler, which counts time on the run queue. */
@@ -221,7 +224,8 @@ has_work(const struct bs_lcore *lcore)
 		if (lcore->egress[i].pending_count > 0)
 			return true;
 		for (unsigned k = 0; k < lcore->egress[i].queue_count; k++) {
-			if (!rte_ring_empty(lcore->egress[i].queues[k]->ring))
+			if (lcore->egress[i].t_rate_ready == 0
+				&& !rte_ring_empty(lcore->egress[i].queues[k]->ring))
 				return true;
 		}
 	}
@@ -259,6 +263,13 @@ sleep_a_while(struct bs_lcore *lcore)
 	fds[n] = (struct pollfd){.fd = lcore->doorbell, .events = POLLIN};
 	if (lcore->wait_fd_count >= lcore->ingress_count)
 		timeout.tv_nsec = SLEEP_WITH_FDS_NS;
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		const uint64_t t_ready = lcore->egress[i].t_rate_ready;
+
+		if (t_ready != 0 && t_ready < lcore->t_turn + (uint64_t)timeout.tv_nsec)
+			timeout.tv_nsec =
+				t_ready > lcore->t_turn ? (long)(t_ready - lcore->t_turn) : 0;
+	}
 	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN)
 		&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
 		rung = 0; /* somebody else read it: no matter */

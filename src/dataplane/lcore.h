@@ -96,6 +96,7 @@ struct bs_egress {
 
 	int64_t tokens_bytes; /* of the port's rate; may go below zero by one burst */
 	uint64_t t_tokens, token_rest; /* the rest: of a byte, in 10^-9 */
+	uint64_t t_rate_ready; /* blocked by the port's rate until then; 0 = it is not */
 	uint64_t t_pause_begin; /* the port takes nothing since then; 0 = it does */
 	bool pause_told;
 	uint64_t pause_ns; /* so far */
