@@ -204,7 +204,6 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 	} else {
 		pause_episode(lcore, egress, t, true);
 		egress->pending_queue = NULL;
-		bs_drain_set(egress->log, t, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
 	}
 	return sent;
 }
@@ -306,15 +305,13 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 	unsigned moved = 0;
 
 	for (unsigned round = 0; round < 4; round++) {
-		uint64_t t = bs_lcore_now(lcore);
+		const uint64_t t = lcore->t_turn;
 		struct bs_queue *queue;
 
 		if (egress->pending_count == 0) {
 			queue = choose(lcore, egress);
-			if (queue == NULL) {
-				bs_drain_set(egress->log, t, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
-				return moved;
-			}
+			if (queue == NULL)
+				break;
 			if (egress->port->rate_bps != 0) {
 				tokens_refill(egress, t);
 				if (egress->tokens_bytes <= 0) {
@@ -336,6 +333,7 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 		if (queue->deficit_bytes <= 0 && ++egress->next >= egress->queue_count)
 			egress->next = 0;
 	}
+	bs_drain_set(egress->log, lcore->t_turn, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
 	return moved;
 }
 

@@ -294,14 +294,14 @@ unsigned
 bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress)
 {
 	struct burst burst;
-	uint64_t t_before = bs_lcore_now(lcore), bytes = 0;
+	uint64_t t_before = lcore->t_turn, bytes = 0;
 
-	bs_drain_set(lcore->rx_log, t_before, BS_DRAIN_SERVE, ingress->served);
 	burst.count = rte_eth_rx_burst(ingress->port->id, ingress->rx_queue, burst.mbufs, BS_BURST);
 	if (burst.count == 0) {
 		ingress->t_short = t_before;
 		return 0;
 	}
+	bs_drain_set(lcore->rx_log, t_before, BS_DRAIN_SERVE, ingress->served);
 	burst.from = ingress->port;
 	burst.ingress = ingress;
 	burst.rx_log = lcore->rx_log;
@@ -316,6 +316,7 @@ bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress)
 	bs_count(&lcore->counters.bursts, 1);
 	explain_gap(lcore, &burst);
 	process(lcore, &burst, lcore->dataplane->lcore_count > 1);
+	bs_lcore_now(lcore);
 	return burst.count;
 }
 
@@ -357,5 +358,7 @@ bs_handover_poll(struct bs_lcore *lcore)
 			process(lcore, &burst, false);
 		}
 	}
+	if (moved > 0)
+		bs_lcore_now(lcore);
 	return moved;
 }

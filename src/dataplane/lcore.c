@@ -162,6 +162,7 @@ stay_away(struct bs_lcore *lcore)
 		return;
 	while (bs_clock_now_ns() < t_end)
 		nanosleep(&step, NULL);
+	bs_lcore_now(lcore);
 }
 
 static void

@@ -150,7 +150,7 @@ struct bs_lcore {
 
 	struct bs_lcore_counters counters;
 	struct bs_drops handover_drops; /* of what other lcores should have got from it */
-	uint64_t t_turn;       /* last look at the clock */
+	uint64_t t_turn;       /* last look at the clock: after all that took time */
 	uint64_t t_housekeeping;
 	uint64_t t_scheduler;  /* when the scheduler's account was last read */
 	uint64_t run_delay_ns; /* waited for a CPU, by that account */
