@@ -381,10 +381,13 @@ stream_give_up_holes(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
 
 		hole->patience = 0;
 		while (hole->first != NONE) {
-			const struct chunk *chunk = &tracker->chunks[hole->first];
+			const uint32_t at = hole->first;
+			const struct chunk *chunk = &tracker->chunks[at];
 
 			apart.t = apart.t_release = chunk->t;
 			hole_give_up(&apart, chunk->seq);
+			if (hole->first == at) /* behind the FIN: of no stream */
+				hole_free_chunks(tracker, flow, d);
 		}
 		if (seq_before(flow->dir[d].next, flow->dir[d].acked))
 			hole_give_up(&apart, flow->dir[d].acked);

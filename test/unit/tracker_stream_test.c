@@ -440,6 +440,21 @@ syn_ack_with_another_number_does_not_leak_what_stands_behind_a_hole(void **state
 	rig_free(rig);
 }
 
+static void
+bytes_behind_a_fin_end_with_the_connection(void **state)
+{
+	struct rig *rig = rig_http();
+
+	(void)state;
+	SEND(rig, .t = 10 * MS, .text = GET_A);
+	SEND(rig, .t = 11 * MS, .seq = GET, .flags = FIN);
+	SEND(rig, .t = 12 * MS, .seq = GET + 100, .text = GET_B);
+	SEND(rig, .from = SERVER, .t = 13 * MS, .flags = BS_TCP_RST);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(rig->told[0].rpc.outcome, BS_OUTCOME_RESET);
+	rig_free(rig);
+}
+
 int
 main(void)
 {
@@ -462,6 +477,7 @@ main(void)
 		cmocka_unit_test(data_in_a_syn_is_read),
 		cmocka_unit_test(
 			syn_ack_with_another_number_does_not_leak_what_stands_behind_a_hole),
+		cmocka_unit_test(bytes_behind_a_fin_end_with_the_connection),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
