@@ -79,6 +79,24 @@ test_drop_in_a_paused_queue_leads_through_the_pause_to_the_port(void **state)
 }
 
 static void
+test_drop_in_a_long_pause_is_not_handed_to_a_short_hang_in_it(void **state)
+{
+	(void)state;
+	/* Each covers the moment of the drop. What filled the queue lasted longer. */
+	for (unsigned hang_ms = 1; hang_ms <= 40; hang_ms += 39) {
+		struct heard *heard = warm();
+		feed_episode(
+			heard, OWN_QUEUE, BS_CAUSE_PAUSE, BEGIN - 30 * MS, BEGIN + MS, OWN_PORT, 0);
+		feed_episode(heard, OWN_QUEUE, BS_CAUSE_HANG, BEGIN - hang_ms * MS, BEGIN + MS,
+			BS_BUFFER_NONE, 0);
+		struct bs_rec_verdict verdict = judge_wait(heard, BS_CAUSE_DROP);
+		assert_blame(
+			verdict.via[0], OWN_QUEUE, hang_ms == 1 ? BS_CAUSE_PAUSE : BS_CAUSE_HANG);
+		heard_destroy(heard);
+	}
+}
+
+static void
 test_drop_long_after_a_pause_is_its_own_origin(void **state)
 {
 	(void)state;
@@ -216,6 +234,7 @@ main(void)
 		cmocka_unit_test(test_pause_by_a_hung_buffer_leads_to_the_hang),
 		cmocka_unit_test(test_pause_by_an_inferred_buffer_ends_there),
 		cmocka_unit_test(test_drop_in_a_paused_queue_leads_through_the_pause_to_the_port),
+		cmocka_unit_test(test_drop_in_a_long_pause_is_not_handed_to_a_short_hang_in_it),
 		cmocka_unit_test(test_drop_long_after_a_pause_is_its_own_origin),
 		cmocka_unit_test(test_congestion_behind_a_hang_is_handed_to_it),
 		cmocka_unit_test(test_congestion_after_a_short_hang_is_its_own_origin),
