@@ -396,6 +396,26 @@ fin_in_front_of_missing_bytes_ends_nothing_early(void **state)
 	rig_free(rig);
 }
 
+/* Whoever sends that, the tracker must not look for the bytes before it for ever. */
+static void
+data_behind_a_fin_goes_with_the_connection(void **state)
+{
+	(void)state;
+	for (unsigned reset = 0; reset < 2; reset++) {
+		struct rig *rig = connected();
+
+		SEND(rig, .t = 10 * MS, .text = GET_A);
+		SEND(rig, .t = 11 * MS, .seq = GET + 50, .flags = BS_TCP_ACK | BS_TCP_FIN);
+		SEND(rig, .t = 12 * MS, .seq = GET + 200, .text = GET_B);
+		if (reset)
+			SEND(rig, .t = 13 * MS, .seq = GET, .flags = BS_TCP_RST);
+		else
+			bs_tracker_finish(rig->tracker, T0 + 13 * MS);
+		assert_int_equal(rig->told_count, 1);
+		rig_free(rig);
+	}
+}
+
 static void
 data_in_a_syn_is_read(void **state)
 {
@@ -474,6 +494,7 @@ main(void)
 		cmocka_unit_test(closed_tuple_that_is_used_again_is_another_connection),
 		cmocka_unit_test(syn_on_an_open_connection_is_believed_when_answered),
 		cmocka_unit_test(fin_in_front_of_missing_bytes_ends_nothing_early),
+		cmocka_unit_test(data_behind_a_fin_goes_with_the_connection),
 		cmocka_unit_test(data_in_a_syn_is_read),
 		cmocka_unit_test(
 			syn_ack_with_another_number_does_not_leak_what_stands_behind_a_hole),
