@@ -41,9 +41,10 @@ struct bs_collector {
 	struct watch watches[BS_CONFIG_LCORES];
 	uint64_t t_summary;
 	int64_t tokens;
-	uint64_t t_tokens;
-	struct bs_rec_loss loss;      /* since start */
-	struct bs_rec_loss loss_told; /* by the last LOSS record */
+	uint64_t t_tokens, token_rest; /* the rest: of a token, in 10^-9 */
+	struct bs_rec_loss loss;	 /* since start */
+	struct bs_rec_loss loss_told;	 /* by LOSS records that were taken */
+	struct bs_rec_loss loss_telling; /* and by the one in the batch */
 	uint64_t records_sent, record_bytes, bad_records;
 	bool connected;
 	bool begun; /* draining */
@@ -114,7 +115,9 @@ flush(struct bs_collector *collector)
 			== (ssize_t)collector->batch_bytes) {
 		collector->records_sent += collector->batch_records;
 		collector->record_bytes += collector->batch_bytes;
+		collector->loss_told = collector->loss_telling;
 	} else {
+		collector->loss_telling = collector->loss_told;
 		bs_count(&collector->loss.socket_full, collector->batch_records);
 		if (collector->fd >= 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS)
 			disconnect(collector);
@@ -250,8 +253,8 @@ tell_loss(struct bs_collector *collector, uint64_t t)
 	loss.no_memory -= collector->loss_told.no_memory;
 	if (loss.ring_full + loss.over_budget + loss.socket_full + loss.no_memory == 0)
 		return;
-	collector->loss_told = collector->loss;
 	send_units(collector, &loss, BS_UNITS_OF(struct bs_rec_loss));
+	collector->loss_telling = collector->loss;
 }
 
 /* What each buffer has seen, summed over the queues that bear its name. */
@@ -297,6 +300,8 @@ summarise(struct bs_collector *collector, uint64_t t)
 		const uint64_t *counters = bs_tracker_counters(dataplane->lcores[i]->tracker);
 
 		ring_full += counters[BS_TRACK_RECORDS_LOST];
+		ring_full += __atomic_load_n(
+			&dataplane->lcores[i]->counters.episodes_lost, __ATOMIC_RELAXED);
 		no_memory += counters[BS_TRACK_RPCS_REFUSED] + counters[BS_TRACK_MARKS_LOST];
 		for (unsigned s = 0; s < dataplane->config.service_count; s++) {
 			struct bs_rec_service service;
@@ -318,13 +323,12 @@ static void
 tokens_refill(struct bs_collector *collector, uint64_t t)
 {
 	const int64_t per_second = collector->dataplane->config.records.per_second;
-	const uint64_t elapsed_ns = t - collector->t_tokens;
-	const int64_t more = (int64_t)(elapsed_ns / 1000) * per_second / 1000000;
+	const bs_uint128 more =
+		(bs_uint128)(t - collector->t_tokens) * (uint64_t)per_second + collector->token_rest;
 
-	if (more <= 0)
-		return;
 	collector->t_tokens = t;
-	collector->tokens += more;
+	collector->token_rest = (uint64_t)(more % BS_NS_PER_S);
+	collector->tokens += (int64_t)(more / BS_NS_PER_S);
 	if (collector->tokens > per_second)
 		collector->tokens = per_second;
 }
@@ -494,8 +498,15 @@ receive(struct bs_collector *collector)
 	unsigned batches = 0;
 
 	while (collector->fd >= 0 && batches < 16) {
-		ssize_t n = recv(collector->fd, collector->input, sizeof(collector->input), MSG_DONTWAIT);
+		/* with MSG_TRUNC it says how long the batch was, not how much of it there was room for */
+		ssize_t n = recv(collector->fd, collector->input, sizeof(collector->input),
+			MSG_DONTWAIT | MSG_TRUNC);
 
+		if (n > (ssize_t)sizeof(collector->input)) {
+			bs_count(&collector->bad_records, 1);
+			batches++;
+			continue;
+		}
 		if (n > 0) {
 			take_batch(collector, (size_t)n);
 			batches++;

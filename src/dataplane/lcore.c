@@ -59,7 +59,8 @@ bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_
 	event.culprit_kind[0] = BS_CULPRIT_LCORE;
 	event.culprits[0].id = lcore->lcore_id;
 	event.culprit_count = type == BS_CAUSE_HANG;
-	bs_lcore_put(lcore, &event, BS_UNITS_OF(struct bs_rec_event));
+	if (bs_lcore_put(lcore, &event, BS_UNITS_OF(struct bs_rec_event)) != 0)
+		bs_count(&lcore->counters.episodes_lost, 1);
 }
 
 /* --- time ----------------------------------------------------------------------- */

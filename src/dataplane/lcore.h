@@ -127,6 +127,7 @@ struct bs_lcore_counters {
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t polls, packets, bursts;
 	uint64_t departures_lost;
+	uint64_t episodes_lost; /* for which the record ring had no room */
 };
 
 struct bs_lcore {

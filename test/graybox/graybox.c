@@ -131,14 +131,15 @@ gb_configure(const struct gb_setup *setup, struct bs_config *config, char *error
 		" \"id\": {\"at\": 4, \"bytes\": 4}}],\n"
 		"\"services\": [%s],\n"
 		"\"shim\": {%s},\n"
-		"\"analyzer\": {\"mode\": \"off\"}%s}",
+		"\"analyzer\": {\"mode\": \"%s\"}%s}",
 		setup->lcores == 0 ? 0 : setup->lcores - 1,
 		or_else(setup->wire_device, device[GB_WIRE]), or_else(setup->wire, ""),
 		device[GB_LOCAL], or_else(setup->local, ""),
 		or_else(setup->services,
 			"{\"name\": \"kv\", \"address\": \"10.0.0.2\", \"port\": 6379,"
 			" \"protocol\": \"unit\"}"),
-		or_else(setup->shim, "\"tag\": \"off\""), or_else(setup->more, ""));
+		or_else(setup->shim, "\"tag\": \"off\""), or_else(setup->analyzer, "off"),
+		or_else(setup->more, ""));
 	return bs_config_parse("graybox", text, config, error);
 }
 

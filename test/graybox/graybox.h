@@ -52,6 +52,7 @@ struct gb_setup {
 	const char *wire, *local; /* further keys of these ports: ", ..." */
 	const char *services;	  /* NULL: one, "kv" at 10.0.0.2:6379, protocol "unit" */
 	const char *shim;	  /* members of "shim"; NULL: tag off */
+	const char *analyzer;	  /* analyzer.mode; NULL: off */
 	const char *more;	  /* further top-level keys: ", ..." */
 	unsigned room[2];	  /* packets that the port's tx ring holds; 0: plenty */
 };
