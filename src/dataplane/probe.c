@@ -186,7 +186,9 @@ tell(const struct bs_probe *probe, struct probed *probed)
 	bs_record_head(&record.head, BS_REC_PROBE, 0);
 	record.t_begin = probed->t_first;
 	record.t_end = probed->t_last;
-	record.cpu_ns = probed->last.cpu_ns - probed->first.cpu_ns;
+	/* threads that ended have taken theirs out of the sum */
+	if (probed->last.cpu_ns > probed->first.cpu_ns)
+		record.cpu_ns = probed->last.cpu_ns - probed->first.cpu_ns;
 	record.threads = probed->last.threads;
 	record.service = (uint16_t)probed->service;
 	record.state = (uint8_t)bs_probe_state(
