@@ -144,7 +144,7 @@ void bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash);
 /* One stay in one of our buffers of the packet that completed messages; parts sum to t_out - t_in. */
 struct bs_stay {
 	uint64_t t_in, t_out;
-	uint32_t congestion, contention, pause, stalled, preempted, sleep, unobserved; /* ns */
+	uint64_t congestion, contention, pause, stalled, preempted, sleep, unobserved; /* ns */
 	uint32_t uncertainty_ns;
 	uint16_t buffer;
 	uint8_t quality;

@@ -20,7 +20,7 @@ unsigned
 own_stay_marks(const struct bs_stay *stay, bool response, struct bs_mark marks[STAY_PARTS])
 {
 	const struct {
-		uint32_t ns;
+		uint64_t ns;
 		uint8_t cause;
 		uint8_t detail;
 	} parts[STAY_PARTS] = {

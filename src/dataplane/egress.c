@@ -77,12 +77,6 @@ blocked(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t)
 
 /* --- departures -------------------------------------------------------------- */
 
-static uint32_t
-part(uint64_t ns)
-{
-	return ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
-}
-
 void
 bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned served, uint16_t buffer,
 	uint64_t t_in, uint64_t t_out)
@@ -95,13 +89,13 @@ bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned serv
 	stay->t_in = t_in;
 	stay->t_out = t_out;
 	stay->buffer = buffer;
-	stay->congestion = part(wait.congestion);
-	stay->contention = part(wait.contention);
-	stay->pause = part(wait.pause);
-	stay->stalled = part(wait.stalled);
-	stay->preempted = part(wait.preempted);
-	stay->sleep = part(wait.sleep);
-	stay->unobserved = part(wait.unobserved);
+	stay->congestion = wait.congestion;
+	stay->contention = wait.contention;
+	stay->pause = wait.pause;
+	stay->stalled = wait.stalled;
+	stay->preempted = wait.preempted;
+	stay->sleep = wait.sleep;
+	stay->unobserved = wait.unobserved;
 	if (wait.congestion + wait.contention < BS_STALL_NS)
 		return;
 	/* if most of it went to nobody in particular, there is no culprit */

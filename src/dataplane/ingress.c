@@ -23,7 +23,7 @@ struct burst {
 	struct bs_packet packets[BS_BURST];
 	unsigned count;
 	uint64_t t_low, t_poll;
-	uint32_t hang_ns;    /* of the poll gap: the poller was not there */
+	uint64_t hang_ns;    /* of the poll gap: the poller was not there */
 	uint8_t hang_state;
 	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
 	struct bs_ingress *ingress;        /* likewise */
@@ -104,9 +104,8 @@ further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
 static void
 fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t_arrival)
 {
-	uint64_t wait_ns = burst->t_poll - t_arrival;
-	uint32_t ns = wait_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)wait_ns;
-	uint32_t hang_ns = RTE_MIN(burst->hang_ns, ns);
+	const uint64_t wait_ns = burst->t_poll - t_arrival;
+	const uint64_t hang_ns = RTE_MIN(burst->hang_ns, wait_ns);
 
 	memset(stay, 0, sizeof(*stay));
 	stay->t_in = t_arrival;
@@ -115,7 +114,7 @@ fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t
 	stay->stalled = burst->hang_state == BS_DRAIN_STALLED ? hang_ns : 0;
 	stay->preempted = burst->hang_state == BS_DRAIN_PREEMPTED ? hang_ns : 0;
 	stay->sleep = burst->hang_state == BS_DRAIN_SLEEP ? hang_ns : 0;
-	stay->contention = ns - hang_ns;
+	stay->contention = wait_ns - hang_ns;
 }
 
 /* What the completing packet of a message waited in the rx ring for. Most of a burst came together. */
@@ -287,7 +286,7 @@ explain_gap(struct bs_lcore *lcore, struct burst *burst)
 		? BS_DRAIN_STALLED
 		: wait.preempted >= wait.sleep ? BS_DRAIN_PREEMPTED
 					       : BS_DRAIN_SLEEP;
-	burst->hang_ns = (uint32_t)RTE_MIN(wait.stalled + wait.preempted + wait.sleep, (uint64_t)UINT32_MAX);
+	burst->hang_ns = wait.stalled + wait.preempted + wait.sleep;
 }
 
 unsigned

@@ -24,7 +24,7 @@ uint64_t bs_mbuf_handle_flag;
 #define SLEEP_BLIND_NS 500000l        /* nothing does */
 #define WAKE_NS 30000ull              /* from a packet in the ring to the end of ppoll, with a CPU free */
 #define HOUSEKEEPING_NS 1000000ull
-#define SCHEDULER_NS 1000000000ull
+#define SCHEDULER_NS 10000000ull       /* what was waited before that is not held against a gap */
 
 /* --- records -------------------------------------------------------------------- */
 
@@ -102,7 +102,8 @@ hang_episodes(struct bs_lcore *lcore, enum bs_drain_state state, uint64_t t_begi
 		const struct bs_egress *egress = &lcore->egress[i];
 
 		for (unsigned k = 0; k < egress->queue_count; k++) {
-			if (rte_ring_count(egress->queues[k]->ring) > 0)
+			if (rte_ring_count(egress->queues[k]->ring) > 0
+				|| egress->queues[k] == egress->pending_queue)
 				bs_lcore_episode(lcore, BS_CAUSE_HANG, egress->queues[k]->buffer,
 					detail, BS_BUFFER_NONE, t_begin, t_end, 1);
 		}

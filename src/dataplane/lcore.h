@@ -36,7 +36,7 @@ struct bs_port;
 struct bs_meta {
 	struct bs_track_handle handle; /* with bs_mbuf_handle_flag */
 	uint64_t t_low, t_poll;        /* of its arrival; while being handed over */
-	uint32_t hang_ns;              /* of the poll gap, the poller was not there */
+	uint64_t hang_ns;              /* of the poll gap, the poller was not there */
 	uint16_t port;                 /* it came from */
 	uint8_t hang_state;            /* enum bs_drain_state of that */
 };

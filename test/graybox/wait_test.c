@@ -116,6 +116,29 @@ a_port_that_takes_nothing_is_a_pause_of_the_queue_before_it(void **state)
 	gb_close(gb);
 }
 
+/* 32 bits of nanoseconds are 4.29 s. */
+static void
+a_pause_of_six_seconds_is_one_of_six_seconds(void **state)
+{
+	struct gb *gb = gb_open(&(struct gb_setup){.room = {[GB_LOCAL] = ROOM}});
+	struct gb_flow flow = gb_flow(40000, 6379);
+	struct bs_rpc_view rpc;
+
+	(void)state;
+	gb_connect(gb);
+	gb_handshake(gb, &flow);
+	block(gb);
+	pass_request(gb, &flow, 7);
+	gb_run(gb, GB_T0 + 6 * GB_S, 90 * GB_US);
+	gb_drain(gb, GB_LOCAL);
+	gb_turn(gb);
+	answer(gb, &flow, 7);
+	rpc = gb_rpc(gb, 0);
+	gb_assert_parts(&rpc, {6 * GB_S, gb_buffer(gb, "kv.app.in"), BS_CAUSE_PAUSE, 0},
+		{SERVICE_NS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 0});
+	gb_close(gb);
+}
+
 static void
 a_pause_below_its_threshold_is_in_the_parts_but_no_event(void **state)
 {
@@ -331,6 +354,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GB_TEST(a_port_that_takes_nothing_is_a_pause_of_the_queue_before_it),
+		GB_TEST(a_pause_of_six_seconds_is_one_of_six_seconds),
 		GB_TEST(a_pause_below_its_threshold_is_in_the_parts_but_no_event),
 		GB_TEST(a_rate_that_is_used_up_is_a_pause_until_there_is_credit),
 		GB_TEST(a_rate_holds_however_often_it_is_looked_at),
