@@ -82,7 +82,8 @@ print_chain(const struct bs_config *config)
 			const char *name =
 				s == config->service_count ? "other" : config->services[s].name;
 
-			printf("%s.rx -> %s.app.in -> %s.tx -> [%s] -> %s.rx -> %s.app.out -> %s.tx\n",
+			printf("%s.rx -> %s.app.in -> %s.tx -> [%s] -> %s.rx -> %s.app.out -> "
+			       "%s.tx\n",
 				wire, name, local, name, local, name, wire);
 		}
 	}
@@ -158,7 +159,8 @@ start_spawner(struct program *program)
 		user == NULL ? 65534 : user->pw_gid);
 	if (ret != 0)
 		fprintf(stderr,
-			"bufscoped: bufscope-analyzer does not start: %s; install it next to bufscoped or "
+			"bufscoped: bufscope-analyzer does not start: %s; install it next to "
+			"bufscoped or "
 			"in PATH, or set analyzer.mode to \"off\"\n",
 			strerror(-ret));
 	return ret;
@@ -169,14 +171,17 @@ start_clock(struct bs_tsc_clock *clock)
 {
 	if (bs_tsc_clock_start(clock) != 0) {
 		fprintf(stderr,
-			"bufscoped: the TSC is off by %llu ppm against the kernel's clock: every time "
-			"would be wrong by as much. On a virtual machine, give it an invariant TSC\n",
+			"bufscoped: the TSC is off by %llu ppm against the kernel's clock: every "
+			"time "
+			"would be wrong by as much. On a virtual machine, give it an invariant "
+			"TSC\n",
 			(unsigned long long)clock->error_ppm);
 		return -ERANGE;
 	}
 	if (clock->eal_error_ppm > BS_TSC_ERROR_MAX_PPM)
 		fprintf(stderr,
-			"bufscoped: EAL's TSC rate is off by %llu ppm; the measured %llu Hz is used\n",
+			"bufscoped: EAL's TSC rate is off by %llu ppm; the measured %llu Hz is "
+			"used\n",
 			(unsigned long long)clock->eal_error_ppm, (unsigned long long)clock->hz);
 	return 0;
 }
@@ -215,16 +220,15 @@ listen_for_analyzer(struct program *program)
 	if (!program->config.analyzer.external)
 		return 0;
 	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/analyzer.sock",
-		    rte_eal_get_runtime_dir())
-		>= (int)sizeof(address.sun_path)) {
+		    rte_eal_get_runtime_dir()) >= (int)sizeof(address.sun_path)) {
 		complain("the runtime directory's name is too long for analyzer.sock");
 		return -ENAMETOOLONG;
 	}
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	/* the control socket is ours alone by now: what stands here is left from before */
 	unlink(address.sun_path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0
-		|| chmod(address.sun_path, 0600) != 0 || listen(fd, 1) != 0) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+		chmod(address.sun_path, 0600) != 0 || listen(fd, 1) != 0) {
 		fprintf(stderr, "bufscoped: %s: %s\n", address.sun_path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
@@ -241,7 +245,8 @@ start_dataplane(struct program *program)
 	struct bs_tsc_clock clock;
 	int ret;
 
-	ret = bs_eal_init(&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
+	ret = bs_eal_init(
+		&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
 	if (ret != 0) {
 		complain(error);
 		return ret;
@@ -285,9 +290,10 @@ reload(struct program *program)
 	char error[BS_CONFIG_ERROR_BYTES];
 	struct bs_config *next = malloc(sizeof(*next));
 
-	if (next == NULL || bs_config_load(program->config.path, next, error) != 0
-		|| bs_config_reloadable(&program->config, next, error) != 0) {
-		fprintf(stderr, "bufscoped: not reloaded: %s\n", next == NULL ? "out of memory" : error);
+	if (next == NULL || bs_config_load(program->config.path, next, error) != 0 ||
+		bs_config_reloadable(&program->config, next, error) != 0) {
+		fprintf(stderr, "bufscoped: not reloaded: %s\n",
+			next == NULL ? "out of memory" : error);
 		free(next);
 		return;
 	}
@@ -300,8 +306,8 @@ static void
 take_analyzer(struct program *program)
 {
 	int fd = program->config.analyzer.child
-		? bs_spawner_poll(&program->spawner)
-		: accept4(program->analyzer_listener, NULL, NULL, SOCK_CLOEXEC);
+			 ? bs_spawner_poll(&program->spawner)
+			 : accept4(program->analyzer_listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0)
 		bs_collector_connect(program->dataplane->collector, fd);
@@ -332,7 +338,8 @@ watch_ports(struct program *program)
 	if (cut == 0 || program->cut_told)
 		return;
 	program->cut_told = true;
-	complain("a port delivers frames shorter than the packets in them (cut_by_port): raise its buffer "
+	complain("a port delivers frames shorter than the packets in them (cut_by_port): raise its "
+		 "buffer "
 		 "size, or switch off GRO, GSO and TSO where they come from (ethtool -K)");
 }
 
@@ -378,14 +385,17 @@ print_counters(const struct program *program)
 		return;
 	take_snapshot((void *)(uintptr_t)program, snapshot);
 	for (unsigned i = 0; i < BS_REASON_COUNT; i++) {
-		if (i != BS_REASON_RX_MISSED && i != BS_REASON_RX_NO_MBUF && i != BS_REASON_RX_ERROR)
+		if (i != BS_REASON_RX_MISSED && i != BS_REASON_RX_NO_MBUF &&
+			i != BS_REASON_RX_ERROR)
 			lost += snapshot->reasons[i];
 		if (snapshot->reasons[i] != 0)
-			printf("%s %llu\n", bs_reason_key(i), (unsigned long long)snapshot->reasons[i]);
+			printf("%s %llu\n", bs_reason_key(i),
+				(unsigned long long)snapshot->reasons[i]);
 	}
 	for (unsigned i = 0; i < BS_TAG_COUNT; i++) {
 		if (snapshot->tag[i] != 0)
-			printf("%s %llu\n", bs_tag_counter_key(i), (unsigned long long)snapshot->tag[i]);
+			printf("%s %llu\n", bs_tag_counter_key(i),
+				(unsigned long long)snapshot->tag[i]);
 	}
 	printf("rx_packets %llu\ntx_packets %llu\n", (unsigned long long)snapshot->rx_packets,
 		(unsigned long long)snapshot->tx_packets);

@@ -18,13 +18,14 @@
 struct bs_capture;
 
 struct bs_capture_info {
-	uint64_t packets;             /* read so far */
-	uint64_t bytes;               /* of those, on the wire */
+	uint64_t packets;	      /* read so far */
+	uint64_t bytes;		      /* of those, on the wire */
 	uint64_t t_first, t_last;     /* earliest and latest; 0 while there is none */
-	uint64_t truncated_at_packet; /* number of the record that could not be read whole; 0 = none */
-	const char *link_type;        /* "EN10MB", as libpcap names it; valid until close */
+	uint64_t truncated_at_packet; /* number of the record that could not be read whole; 0 = none
+				       */
+	const char *link_type;	      /* "EN10MB", as libpcap names it; valid until close */
 	uint64_t file_bytes_read;     /* of the file as stored, for a progress bar */
-	uint64_t file_bytes;          /* its size; 0 = not known (a pipe) */
+	uint64_t file_bytes;	      /* its size; 0 = not known (a pipe) */
 };
 
 /*

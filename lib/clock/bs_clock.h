@@ -21,7 +21,8 @@ __extension__ typedef unsigned __int128 bs_uint128;
 /* Now, in ns since the Unix epoch. Set before the first lcore starts; any thread may call it. */
 extern uint64_t (*bs_clock_now_ns)(void);
 
-/* Ticks of a free-running counter turned into ns: ns = base_ns + (ticks - base_ticks) * mult >> shift. */
+/* Ticks of a free-running counter turned into ns: ns = base_ns + (ticks - base_ticks) * mult >>
+ * shift. */
 struct bs_clock_scale {
 	uint64_t base_ticks;
 	uint64_t base_ns;

@@ -23,8 +23,9 @@
 	X(FRAGMENT, "fragment", "IP fragment that does not hold the transport header or the end")  \
 	X(OPAQUE_EXT, "ipv6_extension", "IPv6 extension header that cannot be walked")             \
 	X(RUNT, "runt", "shorter than its link header")                                            \
-	X(CUT, "cut_by_port", "frame shorter than the IP packet in it: raise the port's buffer or "\
-			      "switch off GSO/GRO/TSO at the sender")                              \
+	X(CUT, "cut_by_port",                                                                      \
+		"frame shorter than the IP packet in it: raise the port's buffer or "              \
+		"switch off GSO/GRO/TSO at the sender")                                            \
 	X(SNAPPED, "snapped", "headers missing because the capture kept too few bytes")            \
 	X(BAD_IP, "bad_ip", "IP header with an impossible length or version")                      \
 	X(BAD_L4, "bad_transport", "TCP or UDP header with an impossible length")
@@ -50,11 +51,11 @@ const char *bs_parse_help(unsigned parse);
 #define BS_TCPOPT_MSS 0x0004u
 #define BS_TCPOPT_SACK_PERMITTED 0x0008u
 #define BS_TCPOPT_SACK 0x0010u
-#define BS_TCPOPT_MD5_AO 0x0020u  /* kinds 19, 29: segment is signed */
-#define BS_TCPOPT_SHIM 0x0040u    /* kind 253, ExID 0xB5C0, 20 bytes */
-#define BS_TCPOPT_ANNOUNCE 0x0080u /* kind 253, ExID 0xB5C1, 4 bytes */
+#define BS_TCPOPT_MD5_AO 0x0020u      /* kinds 19, 29: segment is signed */
+#define BS_TCPOPT_SHIM 0x0040u	      /* kind 253, ExID 0xB5C0, 20 bytes */
+#define BS_TCPOPT_ANNOUNCE 0x0080u    /* kind 253, ExID 0xB5C1, 4 bytes */
 #define BS_TCPOPT_FOREIGN_EXP 0x0100u /* kind 253/254 with another ExID */
-#define BS_TCPOPT_MALFORMED 0x0200u /* option list does not parse to its end */
+#define BS_TCPOPT_MALFORMED 0x0200u   /* option list does not parse to its end */
 
 /* Flow key: both ends, lower first, VLANs included. Compare with memcmp: no padding. */
 struct bs_tuple {
@@ -63,44 +64,45 @@ struct bs_tuple {
 	uint16_t vlan[2];    /* outermost, innermost VLAN ID; 0 = none */
 	uint8_t transport;   /* 6 or 17; without ports another IP protocol */
 	uint8_t ip_version;
-	uint8_t pad[6];      /* zero */
+	uint8_t pad[6]; /* zero */
 };
 
 struct bs_packet {
 	/* set by the caller */
-	uint64_t t_ns;      /* arrival (or its estimate) */
-	uint64_t number;    /* frame number in a capture, 1-based; 0 live */
+	uint64_t t_ns;	 /* arrival (or its estimate) */
+	uint64_t number; /* frame number in a capture, 1-based; 0 live */
 	const uint8_t *data;
-	uint32_t caplen;    /* bytes at data: live, of the first segment */
-	uint32_t len;       /* bytes of the frame on the wire */
+	uint32_t caplen; /* bytes at data: live, of the first segment */
+	uint32_t len;	 /* bytes of the frame on the wire */
 
 	/* set by parse */
 	struct bs_tuple tuple;
-	uint32_t hash;      /* of tuple, symmetric; 0 without an IP header */
-	uint8_t direction;  /* 0: sent by tuple end 0; 1: by end 1 */
-	uint8_t parse;      /* enum bs_parse */
+	uint32_t hash;	   /* of tuple, symmetric; 0 without an IP header */
+	uint8_t direction; /* 0: sent by tuple end 0; 1: by end 1 */
+	uint8_t parse;	   /* enum bs_parse */
 	uint8_t vlan_count;
 	uint8_t tcp_flags;
-	uint16_t l3, l4;    /* offsets from data */
-	uint16_t payload;   /* offset of the transport payload */
+	uint16_t l3, l4;      /* offsets from data */
+	uint16_t payload;     /* offset of the transport payload */
 	uint16_t l4_protocol; /* last IP protocol number seen */
 	uint32_t payload_len; /* bytes of payload on the wire, by the IP header (UDP: by its own) */
 	uint32_t payload_cap; /* of those, available at data + payload */
-	uint16_t ip_id;     /* IPv4 */
+	uint16_t ip_id;	      /* IPv4 */
 	uint8_t ttl;
 	uint8_t l4_checksum_partial; /* checksum field holds just the pseudo-header sum */
 	uint32_t seq, ack;
-	uint16_t window;    /* as on the wire, unscaled */
+	uint16_t window; /* as on the wire, unscaled */
 	uint16_t tcp_options;
 	uint16_t mss;
-	uint8_t wscale;     /* clamped to 14 (RFC 7323 2.3) */
+	uint8_t wscale; /* clamped to 14 (RFC 7323 2.3) */
 	uint8_t sack_count;
 	uint32_t tsval, tsecr;
-	uint16_t shim;      /* offset of the shim option from data, with BS_TCPOPT_SHIM */
+	uint16_t shim; /* offset of the shim option from data, with BS_TCPOPT_SHIM */
 	uint16_t announce;
 	struct {
 		uint32_t begin, end;
-	} sack[BS_TCP_MAX_SACKS]; /* sack_count of them; RFC 2018, the first may be a DSACK (RFC 2883) */
+	} sack[BS_TCP_MAX_SACKS]; /* sack_count of them; RFC 2018, the first may be a DSACK (RFC
+				     2883) */
 };
 
 /*

@@ -45,7 +45,7 @@ enum bs_record_type {
 	BS_REC_PROBE,
 	BS_REC_LOSS,
 	BS_REC_THRESHOLD, /* analyzer to dataplane */
-	BS_REC_VERDICT,   /* analyzer to dataplane, followed by the RPC's group */
+	BS_REC_VERDICT,	  /* analyzer to dataplane, followed by the RPC's group */
 	BS_REC_INCIDENT,  /* analyzer to dataplane */
 	BS_REC_TYPE_COUNT
 };
@@ -60,8 +60,8 @@ struct bs_record {
 /* First record of a stream or file. */
 struct bs_rec_hello {
 	struct bs_record head;
-	uint32_t magic;      /* BS_HELLO_MAGIC in the writer's byte order */
-	uint16_t version;    /* BS_RECORD_VERSION */
+	uint32_t magic;	  /* BS_HELLO_MAGIC in the writer's byte order */
+	uint16_t version; /* BS_RECORD_VERSION */
 	uint16_t node;
 	uint64_t t_start;
 	uint64_t pid;
@@ -127,8 +127,8 @@ struct bs_ends {
 	uint8_t server[16];
 	uint16_t client_port; /* host byte order */
 	uint16_t server_port;
-	uint16_t vlan[2]; /* outer, inner; 0 = none */
-	uint8_t transport; /* 6 or 17 */
+	uint16_t vlan[2];   /* outer, inner; 0 = none */
+	uint8_t transport;  /* 6 or 17 */
 	uint8_t ip_version; /* 4 or 6 */
 	uint8_t reserved[6];
 };
@@ -143,14 +143,15 @@ struct bs_ends {
 
 struct bs_rec_rpc {
 	struct bs_record head;
-	uint64_t id;         /* node(16) counter(48) */
-	uint64_t blocker_id; /* earlier RPC of the connection that was open when this one came; 0 = none */
+	uint64_t id;	     /* node(16) counter(48) */
+	uint64_t blocker_id; /* earlier RPC of the connection that was open when this one came; 0 =
+				none */
 	struct bs_ends ends;
 	uint64_t t_request_first, t_request_last, t_request_departure;
 	uint64_t t_response_first, t_response_last, t_response_departure;
 	uint64_t t_response_first_copy; /* when its last byte first came, if a later copy counted */
-	uint64_t t_end;                 /* when the record was made: ACKed, given up, or asked for */
-	uint64_t connect_ns;            /* SYN to SYN-ACK, first RPC of a connection; 0 = not seen */
+	uint64_t t_end;	     /* when the record was made: ACKed, given up, or asked for */
+	uint64_t connect_ns; /* SYN to SYN-ACK, first RPC of a connection; 0 = not seen */
 	uint64_t max_gap_ns;
 	uint64_t request_bytes, response_bytes;
 	uint8_t trace_id[16];
@@ -160,7 +161,7 @@ struct bs_rec_rpc {
 	uint32_t stream;
 	int32_t status;
 	uint32_t operation_hash; /* of the operation template, lib/rpc */
-	uint32_t pending;        /* RPCs open at the service when this one was given to it */
+	uint32_t pending;	 /* RPCs open at the service when this one was given to it */
 	uint16_t retransmissions, duplicates, capture_gaps, reordered;
 	uint16_t interim_responses;
 	uint16_t segment_count, event_count;
@@ -177,7 +178,7 @@ struct bs_rec_segment {
 	struct bs_record head;
 	uint64_t rpc_id;
 	uint64_t begin_ns, end_ns; /* from t_request_first */
-	uint64_t packet;           /* number of the frame in the capture that released progress; 0 = live */
+	uint64_t packet; /* number of the frame in the capture that released progress; 0 = live */
 	uint64_t culprit_id;
 	uint32_t uncertainty_ns;
 	uint16_t buffer;
@@ -223,11 +224,11 @@ struct bs_rec_brief {
 	uint8_t class_;
 	uint8_t protocol;
 	uint32_t request_bytes, response_bytes; /* saturating */
-	uint32_t request_ns;  /* first to last byte of the request */
-	uint32_t in_ns;       /* in our buffers, request */
-	uint32_t service_ns;  /* departure to first byte of the response */
-	uint32_t response_ns; /* first to last byte of the response */
-	uint32_t out_ns;      /* in our buffers, response; latency is the sum of the five */
+	uint32_t request_ns;			/* first to last byte of the request */
+	uint32_t in_ns;				/* in our buffers, request */
+	uint32_t service_ns;			/* departure to first byte of the response */
+	uint32_t response_ns;			/* first to last byte of the response */
+	uint32_t out_ns; /* in our buffers, response; latency is the sum of the five */
 	uint8_t outcome;
 	uint8_t pad[3];
 	uint8_t reserved[8];
@@ -237,8 +238,8 @@ struct bs_rec_brief {
 struct bs_rec_silence {
 	struct bs_record head;
 	uint64_t t_begin, t_end; /* t_end 0: still silent */
-	uint64_t mover_id;       /* the RPC whose answer ended it */
-	uint32_t pending;        /* RPCs open at its end */
+	uint64_t mover_id;	 /* the RPC whose answer ended it */
+	uint32_t pending;	 /* RPCs open at its end */
 	uint16_t service;
 	uint8_t reserved[26];
 };
@@ -297,10 +298,10 @@ struct bs_blame {
 struct bs_rec_verdict {
 	struct bs_record head;
 	uint64_t rpc_id;
-	uint64_t t; /* when decided */
+	uint64_t t;	      /* when decided */
 	uint64_t incident_id; /* 0 = none; a lone victim's leads to no INCIDENT */
 	uint64_t excess_ns, normal_ns;
-	uint32_t share_ppm;      /* excess as a share of the latency */
+	uint32_t share_ppm; /* excess as a share of the latency */
 	uint32_t confidence_ppm;
 	uint16_t detail;
 	uint8_t anomalous_by; /* BS_BY_*, 0: not anomalous */
@@ -345,8 +346,9 @@ struct bs_rec_incident {
 
 #define BS_UNITS_OF(type) ((unsigned)(sizeof(type) / BS_UNIT_BYTES))
 #define BS_RPC_GROUP_MAX_UNITS                                                                     \
-	(BS_UNITS_OF(struct bs_rec_rpc) + BS_RPC_MAX_SEGMENTS * BS_UNITS_OF(struct bs_rec_segment) \
-		+ BS_RPC_MAX_EVENTS * BS_UNITS_OF(struct bs_rec_event))
+	(BS_UNITS_OF(struct bs_rec_rpc) +                                                          \
+		BS_RPC_MAX_SEGMENTS * BS_UNITS_OF(struct bs_rec_segment) +                         \
+		BS_RPC_MAX_EVENTS * BS_UNITS_OF(struct bs_rec_event))
 
 /* Fills the head of a record of the given type; sequence is the stream's business. */
 void bs_record_head(struct bs_record *head, enum bs_record_type type, unsigned source);

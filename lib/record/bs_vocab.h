@@ -80,7 +80,7 @@
 	X(HANDOVER_FULL, "handover_full", "the ring to the owner lcore was full")                  \
 	X(APP_QUEUE_FULL, "app_queue_full", "the application queue was full")                      \
 	X(TX_REFUSED, "tx_refused", "the port did not take the packet before it was stopped")      \
-	X(TX_PREPARE, "tx_prepare_failed", "the driver refused the packet's offload request")    \
+	X(TX_PREPARE, "tx_prepare_failed", "the driver refused the packet's offload request")      \
 	X(SHUTDOWN, "shutdown", "still queued when bufscoped stopped")                             \
 	X(FAULT, "fault_injected", "dropped by a debug fault")
 

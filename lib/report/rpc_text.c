@@ -439,7 +439,10 @@ bs_report_legend(FILE *out, const struct bs_report_text *options)
 
 	canvas_init(&c, out, options);
 	canvas_color(&c, CANVAS_DIM);
-	canvas_wrapped(&c, "time: = exact, ~ estimated, < bound (drawn at its middle); * root cause; | very short", 0);
+	canvas_wrapped(&c,
+		"time: = exact, ~ estimated, < bound (drawn at its middle); * root cause; | very "
+		"short",
+		0);
 	canvas_line(&c);
 	return c.error;
 }

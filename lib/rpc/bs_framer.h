@@ -25,7 +25,7 @@ struct bs_frame_conn {
 	union {
 		uint8_t bytes[BS_FRAME_STATE_BYTES];
 		uint64_t align;
-	} dir[2]; /* [0] client to server, [1] server to client */
+	} dir[2];	    /* [0] client to server, [1] server to client */
 	uint32_t shared[4]; /* e.g. HTTP: methods of the requests in flight */
 };
 
@@ -34,34 +34,36 @@ struct bs_frame_conn {
 /* What a feed found. Flags may come together: HEAD|SKIP|END is a whole length-prefixed message. */
 #define BS_FRAME_HEAD 0x01u /* the fields below are known now, once per message */
 #define BS_FRAME_SKIP 0x02u /* the next `skip` bytes after those consumed are of no interest */
-#define BS_FRAME_END 0x04u  /* the message ends after those; without a HEAD it was none (empty line) */
-#define BS_FRAME_BAD 0x08u  /* bytes make no sense: give up this direction until resync */
+#define BS_FRAME_END                                                                               \
+	0x04u /* the message ends after those; without a HEAD it was none (empty line) */
+#define BS_FRAME_BAD 0x08u /* bytes make no sense: give up this direction until resync */
 
 enum bs_frame_role {
 	BS_ROLE_BY_DIRECTION = 0, /* request if from the client, else response */
 	BS_ROLE_REQUEST,
 	BS_ROLE_RESPONSE,
-	BS_ROLE_INTERIM,      /* 1xx: the final response follows */
-	BS_ROLE_PUSH,         /* from the server, nobody asked */
-	BS_ROLE_CANCEL,       /* asks for the RPC `id` to be given up */
+	BS_ROLE_INTERIM, /* 1xx: the final response follows */
+	BS_ROLE_PUSH,	 /* from the server, nobody asked */
+	BS_ROLE_CANCEL,	 /* asks for the RPC `id` to be given up */
 };
 
 #define BS_UNTIL_CLOSE 1u  /* of this direction */
 #define BS_UNTIL_TUNNEL 2u /* of both: HTTP 101, CONNECT; the other feeds no flags from now on */
 
 struct bs_frame {
-	uint8_t flags;   /* BS_FRAME_* */
-	uint8_t role;    /* enum bs_frame_role */
-	uint8_t oneway;  /* request that will not be answered */
+	uint8_t flags;	/* BS_FRAME_* */
+	uint8_t role;	/* enum bs_frame_role */
+	uint8_t oneway; /* request that will not be answered */
 	uint8_t has_id;
 	uint8_t has_status;
 	uint8_t until_close; /* BS_UNTIL_*: body ends with the connection; END never comes */
-	uint8_t error;       /* the answer reports a failure */
+	uint8_t error;	     /* the answer reports a failure */
 	uint8_t label_len;
 	int32_t status;
-	uint64_t id;     /* pairs request and response within the connection */
+	uint64_t id; /* pairs request and response within the connection */
 	uint64_t skip;
-	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value */
+	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value
+					   */
 };
 
 #define BS_PAIR_BY_ORDER 0u
@@ -71,9 +73,9 @@ struct bs_frame {
 struct bs_framer;
 
 struct bs_framer_ops {
-	const char *name;   /* config "protocol", JSON "protocol" */
-	uint8_t pairing;    /* BS_PAIR_* */
-	bool datagram;      /* also over UDP: each datagram is one message */
+	const char *name; /* config "protocol", JSON "protocol" */
+	uint8_t pairing;  /* BS_PAIR_* */
+	bool datagram;	  /* also over UDP: each datagram is one message */
 	/*
 	 * Consumes bytes of direction `from_server` and stops right behind the
 	 * first thing it has to tell, or at the end of the piece. Returns the
@@ -93,26 +95,27 @@ struct bs_framer_ops {
 	 * surely. from_server as assumed. Used to guess the protocol and to find
 	 * the next message after a gap.
 	 */
-	int (*probe)(const struct bs_framer *framer, bool from_server, const uint8_t *data, size_t bytes);
-	uint16_t ports[4];  /* usual ports, for guessing; 0 ends */
+	int (*probe)(const struct bs_framer *framer, bool from_server, const uint8_t *data,
+		size_t bytes);
+	uint16_t ports[4]; /* usual ports, for guessing; 0 ends */
 };
 
 /* A length-prefixed protocol. All offsets from the first byte of the message. */
 struct bs_framing_row {
 	const char *name;
-	uint16_t header;          /* bytes needed to know the length */
+	uint16_t header; /* bytes needed to know the length */
 	uint8_t magic_len;
 	uint8_t magic[8], magic_mask[8]; /* at offset magic_at */
 	uint8_t magic_at;
 	uint8_t length_at, length_bytes; /* 1, 2, 3, 4 or 8 */
 	bool length_little;
-	int32_t length_adds;      /* whole message = length field + adds */
-	uint8_t id_at, id_bytes;  /* id_bytes 0: paired by order */
+	int32_t length_adds;	 /* whole message = length field + adds */
+	uint8_t id_at, id_bytes; /* id_bytes 0: paired by order */
 	bool id_little;
-	uint8_t response_id_at;   /* where a response repeats the id; 0: at id_at */
-	uint8_t response_at;      /* byte whose bits tell request from response; mask 0: by direction */
+	uint8_t response_id_at; /* where a response repeats the id; 0: at id_at */
+	uint8_t response_at; /* byte whose bits tell request from response; mask 0: by direction */
 	uint8_t response_mask, response_value;
-	uint32_t length_max;      /* longer is BAD; 0: 1 GiB */
+	uint32_t length_max; /* longer is BAD; 0: 1 GiB */
 	uint16_t ports[4];
 };
 #define BS_FRAMING_HEADER_MAX 64u
@@ -121,7 +124,7 @@ struct bs_framer {
 	const struct bs_framer_ops *ops;
 	const char *name;
 	const struct bs_framing_row *row; /* for the ops of rows */
-	uint8_t protocol;                 /* index in the table */
+	uint8_t protocol;		  /* index in the table */
 };
 
 #define BS_PROTOCOLS_MAX 64u
@@ -159,7 +162,7 @@ size_t bs_operation_template(
 	const char *label, size_t len, char out[BS_FRAME_LABEL_BYTES], uint32_t *hash);
 
 extern const struct bs_framer_ops bs_framer_opaque;
-extern const struct bs_framer_ops bs_framer_row;          /* rows with an id */
+extern const struct bs_framer_ops bs_framer_row;	  /* rows with an id */
 extern const struct bs_framer_ops bs_framer_row_by_order; /* rows without */
 extern const struct bs_framer_ops bs_framer_resp;
 extern const struct bs_framer_ops bs_framer_http1;

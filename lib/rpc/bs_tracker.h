@@ -28,7 +28,7 @@ struct bs_tracker_service {
 	uint8_t address[16];
 	uint16_t port;
 	const struct bs_framer *framer; /* NULL: found by content */
-	uint8_t class_; /* of its requests; goes into records */
+	uint8_t class_;			/* of its requests; goes into records */
 };
 
 struct bs_tracker_config {
@@ -43,7 +43,8 @@ struct bs_tracker_config {
 		const struct bs_framer *framer;
 	} ports[16];
 	unsigned port_count;
-	/* Replay: every server end becomes a service, announced by a NAME record, and flows of all ends are followed. */
+	/* Replay: every server end becomes a service, announced by a NAME record, and flows of all
+	 * ends are followed. */
 	bool discover;
 	/* Live: departures are told; else a packet departs when it arrives. */
 	bool own_buffers;
@@ -51,7 +52,7 @@ struct bs_tracker_config {
 	uint64_t detect_ns[6]; /* by enum bs_cause, DROP to HANG */
 	uint32_t sample;       /* one RPC in so many in full; 0 = none */
 	uint64_t idle_ns;      /* a flow without a packet for this long is forgotten */
-	bool check;            /* assert the tiling of every RPC, also of those sent brief (tests) */
+	bool check; /* assert the tiling of every RPC, also of those sent brief (tests) */
 	struct bs_sink sink;
 };
 
@@ -93,8 +94,8 @@ void bs_tracker_destroy(struct bs_tracker *tracker); /* NULL is fine */
 /* What is known of a packet's arrival: it was there at t_poll but not yet at t_low. */
 struct bs_arrival {
 	uint64_t t_low, t_poll;
-	bool exact;         /* t_low is the arrival */
-	uint64_t shim_id;   /* RPC-ID it brought, from a port that is trusted; 0 = none */
+	bool exact;	  /* t_low is the arrival */
+	uint64_t shim_id; /* RPC-ID it brought, from a port that is trusted; 0 = none */
 };
 
 /* Names the messages that a packet completed, until its flow is forgotten. */
@@ -109,19 +110,21 @@ struct bs_track_handle {
 
 /* What the tracker made of a packet. */
 struct bs_tracked {
-	struct bs_track_handle handle; /* valid only if a message ended in it, or it was sent again */
-	uint16_t service;    /* or BS_SERVICE_OTHER */
-	uint8_t direction;   /* 0: to the service, 1: from it */
-	uint8_t followed;    /* it belongs to a flow in the table */
-	uint8_t new_data;    /* every payload byte is seen for the first time, in order */
-	uint8_t more;        /* further messages begin in it */
-	uint8_t resend;      /* all its bytes were sent before */
-	uint64_t rpc_id;     /* of its first message byte; 0 = none known */
-	uint32_t rpc;        /* its slot, for bs_tracker_tagged */
-	uint32_t remaining;  /* of that message, from its first payload byte; BS_SHIM_REMAINING_UNKNOWN */
-	uint64_t t_arrival;  /* exact or estimated, between t_low and t_poll */
+	struct bs_track_handle
+		handle;	    /* valid only if a message ended in it, or it was sent again */
+	uint16_t service;   /* or BS_SERVICE_OTHER */
+	uint8_t direction;  /* 0: to the service, 1: from it */
+	uint8_t followed;   /* it belongs to a flow in the table */
+	uint8_t new_data;   /* every payload byte is seen for the first time, in order */
+	uint8_t more;	    /* further messages begin in it */
+	uint8_t resend;	    /* all its bytes were sent before */
+	uint64_t rpc_id;    /* of its first message byte; 0 = none known */
+	uint32_t rpc;	    /* its slot, for bs_tracker_tagged */
+	uint32_t remaining; /* of that message, from its first payload byte;
+			       BS_SHIM_REMAINING_UNKNOWN */
+	uint64_t t_arrival; /* exact or estimated, between t_low and t_poll */
 	uint32_t uncertainty_ns;
-	uint8_t quality;     /* enum bs_quality of t_arrival */
+	uint8_t quality;	    /* enum bs_quality of t_arrival */
 	struct bs_tagging *tagging; /* of its flow; NULL if not followed */
 };
 
@@ -141,7 +144,8 @@ void bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packe
 /* Starts loading the cache lines that bs_tracker_packet() of this packet will need. */
 void bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash);
 
-/* One stay in one of our buffers of the packet that completed messages; parts sum to t_out - t_in. */
+/* One stay in one of our buffers of the packet that completed messages; parts sum to t_out - t_in.
+ */
 struct bs_stay {
 	uint64_t t_in, t_out;
 	uint64_t congestion, contention, pause, stalled, preempted, sleep, unobserved; /* ns */
@@ -159,16 +163,16 @@ struct bs_tagging *bs_tracker_tagging(struct bs_tracker *tracker, const struct b
 void bs_tracker_tagged(struct bs_tracker *tracker, const struct bs_tracked *tracked);
 
 /* Live: the packet of `handle` stayed in a buffer. Call in order of the buffers. */
-void bs_tracker_stay(
-	struct bs_tracker *tracker, const struct bs_track_handle *handle, const struct bs_stay *stay);
+void bs_tracker_stay(struct bs_tracker *tracker, const struct bs_track_handle *handle,
+	const struct bs_stay *stay);
 
 /* Live: it has left, at t_ns, with all its stays told. */
 void bs_tracker_departed(
 	struct bs_tracker *tracker, const struct bs_track_handle *handle, uint64_t t_ns);
 
 /* Live: a packet of this flow (any with payload) was dropped by our buffer. seq: its first byte. */
-void bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet,
-	uint16_t buffer, unsigned reason, uint64_t t_ns);
+void bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
+	unsigned reason, uint64_t t_ns);
 
 /* Housekeeping: forgets idle flows, a bounded number a call. Time has come to t_ns. */
 void bs_tracker_advance(struct bs_tracker *tracker, uint64_t t_ns);

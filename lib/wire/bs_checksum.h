@@ -42,8 +42,7 @@ bs_checksum_adjust(uint16_t checksum, uint16_t before, uint16_t after)
  * not inverted (RFC 1071 section 1). Bytes that begin at an odd offset of what
  * is summed count with the two bytes of their sum swapped (section 2 (B)).
  */
-uint16_t
-bs_checksum_sum(const uint8_t *bytes, size_t len);
+uint16_t bs_checksum_sum(const uint8_t *bytes, size_t len);
 
 /*
  * Writes the whole TCP or UDP checksum (RFC 9293 section 3.1, RFC 768, RFC 8200
@@ -56,8 +55,7 @@ bs_checksum_sum(const uint8_t *bytes, size_t len);
  * 0, or -EINVAL with nothing written: not TCP or UDP, headers not all there, or
  * pieces that end before the payload does.
  */
-int
-bs_checksum_complete(
+int bs_checksum_complete(
 	struct bs_packet *packet, uint8_t *data, const struct iovec *payload, unsigned count);
 
 /*
@@ -65,5 +63,4 @@ bs_checksum_complete(
  * UDP checksum of 0 over IPv4 is none, and right). Arguments as above; false
  * also where complete() returns -EINVAL. For tests and tools: sums every byte.
  */
-bool
-bs_checksum_ok(const struct bs_packet *packet, const struct iovec *payload, unsigned count);
+bool bs_checksum_ok(const struct bs_packet *packet, const struct iovec *payload, unsigned count);

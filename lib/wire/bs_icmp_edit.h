@@ -42,8 +42,7 @@ struct bs_icmp_too_big {
  * TCP or UDP packet. 0, or -EINVAL (it is none, it or the quote is too short, or
  * a fragment) with *out untouched. Does not check the ICMP checksum.
  */
-int
-bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *out);
+int bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *out);
 
 /*
  * Lowers the MTU of a frame that was parsed into *too_big by
@@ -51,5 +50,4 @@ bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *
  * how many bytes it was lowered: all of them, or fewer, or 0 (then full segments
  * of that flow do not fit with a shim, and tagging them is of no use).
  */
-unsigned
-bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame);
+unsigned bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame);

@@ -41,25 +41,21 @@ struct bs_shim {
 };
 
 /* Writes the 16 bytes. Version and flags are cut to 4 bits, the reserved byte is 0. */
-void
-bs_shim_encode(const struct bs_shim *shim, uint8_t out[BS_SHIM_BYTES]);
+void bs_shim_encode(const struct bs_shim *shim, uint8_t out[BS_SHIM_BYTES]);
 
 /*
  * Reads a shim of `len` bytes. Flags without a meaning here and the reserved
  * byte are ignored. 0, or -EINVAL (len is not 16, or another version) with
  * *shim untouched.
  */
-int
-bs_shim_decode(const uint8_t *bytes, size_t len, struct bs_shim *shim);
+int bs_shim_decode(const uint8_t *bytes, size_t len, struct bs_shim *shim);
 
 /* Writes the TCP option: kind 253, length 20, ExID, shim. */
-void
-bs_shim_option_encode(const struct bs_shim *shim, uint8_t out[BS_SHIM_OPTION_BYTES]);
+void bs_shim_option_encode(const struct bs_shim *shim, uint8_t out[BS_SHIM_OPTION_BYTES]);
 
 /*
  * Reads the TCP option that begins at `option`; `len` bytes can be read there.
  * 0, or -EINVAL (kind, length, ExID or version is another, or the option is
  * longer than len) with *shim untouched.
  */
-int
-bs_shim_option_decode(const uint8_t *option, size_t len, struct bs_shim *shim);
+int bs_shim_option_decode(const uint8_t *option, size_t len, struct bs_shim *shim);

@@ -39,16 +39,15 @@ enum bs_tcp_refusal {
 };
 
 /* Whether the packet can take a shim, or why not. The MTU is the caller's to check. */
-enum bs_tcp_refusal
-bs_tcp_tag_room(const struct bs_packet *packet);
+enum bs_tcp_refusal bs_tcp_tag_room(const struct bs_packet *packet);
 
 /*
  * Puts the shim right behind the fixed TCP header. `front` is packet->data less
  * BS_SHIM_OPTION_BYTES, of which the caller has made room; the frame begins
  * there afterwards. Returns what tag_room() says.
  */
-enum bs_tcp_refusal
-bs_tcp_tag(struct bs_packet *packet, uint8_t *front, const struct bs_shim *shim);
+enum bs_tcp_refusal bs_tcp_tag(
+	struct bs_packet *packet, uint8_t *front, const struct bs_shim *shim);
 
 /*
  * Takes the shim off, wherever in the options it stands (packet->shim). `data`
@@ -56,16 +55,12 @@ bs_tcp_tag(struct bs_packet *packet, uint8_t *front, const struct bs_shim *shim)
  * -EINVAL: no shim that can be read, IP length 0 or too short, or a checksum yet
  * to be completed.
  */
-int
-bs_tcp_untag(struct bs_packet *packet, uint8_t *data);
+int bs_tcp_untag(struct bs_packet *packet, uint8_t *data);
 
 /* The same for the announcement in a SYN or SYN-ACK, BS_ANNOUNCE_BYTES long. */
-enum bs_tcp_refusal
-bs_tcp_announce_room(const struct bs_packet *packet);
-enum bs_tcp_refusal
-bs_tcp_announce(struct bs_packet *packet, uint8_t *front);
-int
-bs_tcp_unannounce(struct bs_packet *packet, uint8_t *data);
+enum bs_tcp_refusal bs_tcp_announce_room(const struct bs_packet *packet);
+enum bs_tcp_refusal bs_tcp_announce(struct bs_packet *packet, uint8_t *front);
+int bs_tcp_unannounce(struct bs_packet *packet, uint8_t *data);
 
 /*
  * The least MSS that clamping leaves, bytes: what Linux takes for the least a
@@ -81,5 +76,4 @@ bs_tcp_unannounce(struct bs_packet *packet, uint8_t *data);
  * lowered: all of them, or fewer, or 0 (no SYN, no MSS option, options signed or
  * malformed, checksum yet to be completed); then full segments may not fit.
  */
-unsigned
-bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data);
+unsigned bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data);

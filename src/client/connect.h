@@ -23,9 +23,8 @@ struct connect_target {
  * one line in error: ENOENT (there is none), EACCES (error names the path, its
  * owner and what to do), EPERM (belongs to someone else), or what the system said.
  */
-int
-connect_open(const struct connect_target *target, char error[CONNECT_ERROR_BYTES]);
+int connect_open(const struct connect_target *target, char error[CONNECT_ERROR_BYTES]);
 
 /* The result of a command; the caller owns it. NULL with one line in error. */
-json_t *
-connect_ask(int fd, const char *command, const char *params, char error[CONNECT_ERROR_BYTES]);
+json_t *connect_ask(
+	int fd, const char *command, const char *params, char error[CONNECT_ERROR_BYTES]);

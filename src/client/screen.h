@@ -10,8 +10,7 @@
 
 #include "bs_report.h"
 
-typedef void
-screen_draw(FILE *out, const json_t *result, const struct bs_report_text *options);
+typedef void screen_draw(FILE *out, const json_t *result, const struct bs_report_text *options);
 
 screen_draw screen_anomalies;
 screen_draw screen_chain; /* the way of requests and responses from buffer to buffer */

@@ -33,15 +33,15 @@ struct watch {
 struct bs_collector {
 	struct bs_dataplane *dataplane;
 	struct rte_ring *control; /* units from a control thread */
-	int fd;                   /* of the analyzer, -1 = none */
-	int next_fd;              /* to be taken over; -1 = none */
+	int fd;			  /* of the analyzer, -1 = none */
+	int next_fd;		  /* to be taken over; -1 = none */
 	uint32_t stop, retell;
 	uint32_t sequence;
 	struct stage *stages; /* one a lcore, and one for the control ring */
 	struct watch watches[BS_CONFIG_LCORES];
 	uint64_t t_summary;
 	int64_t tokens;
-	uint64_t t_tokens, token_rest; /* the rest: of a token, in 10^-9 */
+	uint64_t t_tokens, token_rest;	 /* the rest: of a token, in 10^-9 */
 	struct bs_rec_loss loss;	 /* since start */
 	struct bs_rec_loss loss_told;	 /* by LOSS records that were taken */
 	struct bs_rec_loss loss_telling; /* and by the one in the batch */
@@ -57,7 +57,8 @@ struct bs_collector {
 struct bs_collector *
 bs_collector_create(struct bs_dataplane *dataplane)
 {
-	struct bs_collector *collector = rte_zmalloc("bs_collector", sizeof(*collector), RTE_CACHE_LINE_SIZE);
+	struct bs_collector *collector =
+		rte_zmalloc("bs_collector", sizeof(*collector), RTE_CACHE_LINE_SIZE);
 
 	if (collector == NULL) {
 		errno = ENOMEM;
@@ -67,10 +68,10 @@ bs_collector_create(struct bs_dataplane *dataplane)
 	collector->fd = collector->next_fd = -1;
 	collector->t_tokens = collector->t_summary = bs_clock_now_ns();
 	collector->tokens = dataplane->config.records.per_second;
-	collector->stages = rte_zmalloc(
-		"bs_stages", (dataplane->lcore_count + 1) * sizeof(struct stage), RTE_CACHE_LINE_SIZE);
-	collector->control = rte_ring_create_elem("bsctl", BS_UNIT_BYTES, CONTROL_UNITS, SOCKET_ID_ANY,
-		RING_F_SP_ENQ | RING_F_SC_DEQ);
+	collector->stages = rte_zmalloc("bs_stages",
+		(dataplane->lcore_count + 1) * sizeof(struct stage), RTE_CACHE_LINE_SIZE);
+	collector->control = rte_ring_create_elem("bsctl", BS_UNIT_BYTES, CONTROL_UNITS,
+		SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	if (collector->stages == NULL || collector->control == NULL) {
 		bs_collector_destroy(collector);
 		errno = ENOMEM;
@@ -109,17 +110,17 @@ flush(struct bs_collector *collector)
 {
 	if (collector->batch_bytes == 0)
 		return;
-	if (collector->fd >= 0
-		&& send(collector->fd, collector->batch, collector->batch_bytes,
-			   MSG_DONTWAIT | MSG_NOSIGNAL)
-			== (ssize_t)collector->batch_bytes) {
+	if (collector->fd >= 0 &&
+		send(collector->fd, collector->batch, collector->batch_bytes,
+			MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)collector->batch_bytes) {
 		collector->records_sent += collector->batch_records;
 		collector->record_bytes += collector->batch_bytes;
 		collector->loss_told = collector->loss_telling;
 	} else {
 		collector->loss_telling = collector->loss_told;
 		bs_count(&collector->loss.socket_full, collector->batch_records);
-		if (collector->fd >= 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS)
+		if (collector->fd >= 0 && errno != EAGAIN && errno != EWOULDBLOCK &&
+			errno != ENOBUFS)
 			disconnect(collector);
 	}
 	collector->batch_bytes = 0;
@@ -279,7 +280,8 @@ tell_buffer_counters(struct bs_collector *collector, uint64_t t)
 			record.occupancy_max = RTE_MAX(record.occupancy_max, queue->occupancy_max);
 			record.packets += __atomic_load_n(&queue->dequeued, __ATOMIC_RELAXED);
 			record.dropped += __atomic_load_n(&queue->dropped, __ATOMIC_RELAXED);
-			record.wait_ns_sum += __atomic_load_n(&queue->wait_ns_sum, __ATOMIC_RELAXED);
+			record.wait_ns_sum +=
+				__atomic_load_n(&queue->wait_ns_sum, __ATOMIC_RELAXED);
 		}
 		if (record.packets + record.dropped + record.occupancy != 0)
 			send_units(collector, &record, BS_UNITS_OF(struct bs_rec_buffer));
@@ -323,8 +325,8 @@ static void
 tokens_refill(struct bs_collector *collector, uint64_t t)
 {
 	const int64_t per_second = collector->dataplane->config.records.per_second;
-	const bs_uint128 more =
-		(bs_uint128)(t - collector->t_tokens) * (uint64_t)per_second + collector->token_rest;
+	const bs_uint128 more = (bs_uint128)(t - collector->t_tokens) * (uint64_t)per_second +
+				collector->token_rest;
 
 	collector->t_tokens = t;
 	collector->token_rest = (uint64_t)(more % BS_NS_PER_S);
@@ -348,7 +350,8 @@ within_budget(struct bs_collector *collector, unsigned type)
 	return true;
 }
 
-/* Units of the whole group that begins with this record: an RPC's segments and events come with it. */
+/* Units of the whole group that begins with this record: an RPC's segments and events come with it.
+ */
 static unsigned
 group_units(const struct bs_record *head)
 {
@@ -356,8 +359,8 @@ group_units(const struct bs_record *head)
 
 	if (head->type != BS_REC_RPC)
 		return head->units;
-	return head->units + rpc->segment_count * BS_UNITS_OF(struct bs_rec_segment)
-		+ rpc->event_count * BS_UNITS_OF(struct bs_rec_event);
+	return head->units + rpc->segment_count * BS_UNITS_OF(struct bs_rec_segment) +
+	       rpc->event_count * BS_UNITS_OF(struct bs_rec_event);
 }
 
 /* Moves whole groups from a ring to the batch; a group cut by the stage's end waits there. */
@@ -370,7 +373,8 @@ drain(struct bs_collector *collector, struct rte_ring *ring, struct stage *stage
 	stage->count += rte_ring_sc_dequeue_burst_elem(ring, bytes + stage->count * BS_UNIT_BYTES,
 		BS_UNIT_BYTES, STAGE_UNITS - stage->count, NULL);
 	while (at < stage->count) {
-		const struct bs_record *head = (const struct bs_record *)(bytes + at * BS_UNIT_BYTES);
+		const struct bs_record *head =
+			(const struct bs_record *)(bytes + at * BS_UNIT_BYTES);
 		unsigned units;
 
 		/* an RPC's head must be there before its counts can be read */
@@ -403,8 +407,8 @@ watch_heartbeats(struct bs_collector *collector, uint64_t t)
 		struct watch *watch = &collector->watches[i];
 		struct bs_rec_event event;
 
-		if (watch->t_hung == beat || __atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED)
-			|| t < beat + dataplane->config.detect_ns[BS_CAUSE_HANG] * 5)
+		if (watch->t_hung == beat || __atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED) ||
+			t < beat + dataplane->config.detect_ns[BS_CAUSE_HANG] * 5)
 			continue;
 		watch->t_hung = beat;
 		for (unsigned k = 0; k < lcore->ingress_count; k++) {
@@ -444,15 +448,15 @@ take_record(struct bs_collector *collector, const struct bs_record *record, size
 			collector->dataplane->store, (const struct bs_rec_incident *)record);
 		break;
 	case BS_REC_VERDICT:
-		if (bs_rpc_view((const uint8_t *)record + head_bytes, bytes_left - head_bytes, &view,
-			    extra) != 0
-			|| view.rpc->id != ((const struct bs_rec_verdict *)record)->rpc_id) {
+		if (bs_rpc_view((const uint8_t *)record + head_bytes, bytes_left - head_bytes,
+			    &view, extra) != 0 ||
+			view.rpc->id != ((const struct bs_rec_verdict *)record)->rpc_id) {
 			*extra = 0;
 			bs_count(&collector->bad_records, 1);
 			break;
 		}
-		bs_store_verdict(collector->dataplane->store,
-			(const struct bs_rec_verdict *)record, &view);
+		bs_store_verdict(
+			collector->dataplane->store, (const struct bs_rec_verdict *)record, &view);
 		break;
 	default:
 		bs_count(&collector->bad_records, 1);
@@ -498,7 +502,8 @@ receive(struct bs_collector *collector)
 	unsigned batches = 0;
 
 	while (collector->fd >= 0 && batches < 16) {
-		/* with MSG_TRUNC it says how long the batch was, not how much of it there was room for */
+		/* with MSG_TRUNC it says how long the batch was, not how much of it there was room
+		 * for */
 		ssize_t n = recv(collector->fd, collector->input, sizeof(collector->input),
 			MSG_DONTWAIT | MSG_TRUNC);
 
@@ -545,8 +550,8 @@ may_drain(struct bs_collector *collector, uint64_t t)
 	const bool expected =
 		dataplane->config.analyzer.child || dataplane->config.analyzer.external;
 
-	collector->begun = collector->begun || !expected || collector->fd >= 0
-		|| t >= dataplane->t_start + ANALYZER_COMES_NS;
+	collector->begun = collector->begun || !expected || collector->fd >= 0 ||
+			   t >= dataplane->t_start + ANALYZER_COMES_NS;
 	return collector->begun;
 }
 
@@ -614,8 +619,8 @@ bs_collector_put(struct bs_collector *collector, const void *units, unsigned cou
 {
 	return rte_ring_sp_enqueue_bulk_elem(collector->control, (void *)(uintptr_t)units,
 		       BS_UNIT_BYTES, count, NULL) == count
-		? 0
-		: -ENOBUFS;
+		       ? 0
+		       : -ENOBUFS;
 }
 
 void

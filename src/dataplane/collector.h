@@ -37,7 +37,7 @@ int bs_collector_put(struct bs_collector *collector, const void *units, unsigned
 struct bs_collector_status {
 	bool connected;
 	uint64_t records_sent, record_bytes;
-	uint64_t bad_records; /* from the analyzer, that did not validate */
+	uint64_t bad_records;	 /* from the analyzer, that did not validate */
 	struct bs_rec_loss loss; /* since start */
 };
 void bs_collector_status(const struct bs_collector *collector, struct bs_collector_status *status);

@@ -24,7 +24,8 @@
 
 struct bs_config_port {
 	char name[24];
-	char device[BS_CONFIG_DEVICES][BS_CONFIG_TEXT]; /* vdev strings or an existing device; last is the port */
+	char device[BS_CONFIG_DEVICES]
+		   [BS_CONFIG_TEXT]; /* vdev strings or an existing device; last is the port */
 	unsigned device_count;
 	bool trust_shim;
 	uint64_t rate_bps; /* egress limit, bits/s; 0 = none */
@@ -44,8 +45,8 @@ struct bs_config_service {
 	uint8_t address[16]; /* IPv4 mapped */
 	uint16_t port;
 	uint8_t class_in, class_out; /* 0 is served first */
-	char protocol[24];           /* "auto" or a name of bs_framers */
-	uint64_t slo_ns;             /* 0 = none */
+	char protocol[24];	     /* "auto" or a name of bs_framers */
+	uint64_t slo_ns;	     /* 0 = none */
 	char tenant[24];
 	char pid_file[BS_CONFIG_TEXT]; /* "" = none: not probed */
 	struct bs_config_operation operations[BS_CONFIG_OPERATIONS];
@@ -93,7 +94,8 @@ struct bs_config {
 		unsigned sample; /* one RPC in so many is sent in full; 0 = none */
 	} records;
 	struct {
-		bool child; /* start and restart bufscope-analyzer; false: none ("mode": "off") or by hand ("external") */
+		bool child; /* start and restart bufscope-analyzer; false: none ("mode": "off") or
+			       by hand ("external") */
 		bool external;
 	} analyzer;
 	bool faults; /* debug.faults */

@@ -24,22 +24,18 @@ struct bs_control;
  * uid), EEXIST (not a socket), EPERM (directory), EBUSY (another instance is
  * starting here), ENAMETOOLONG, or what the system said.
  */
-struct bs_control *
-bs_control_create(
+struct bs_control *bs_control_create(
 	const char *path, const struct bs_status_source *source, char error[BS_STATUS_ERROR_BYTES]);
 
 /* Closes all and removes the socket, if it is still this one. NULL is fine. */
-void
-bs_control_destroy(struct bs_control *control);
+void bs_control_destroy(struct bs_control *control);
 
 /* Readable when bs_control_step has work; for poll loops. */
-int
-bs_control_fd(const struct bs_control *control);
+int bs_control_fd(const struct bs_control *control);
 
 /*
  * Serves what is ready, waiting up to timeout_ms for it (0: not at all, -1: for
  * ever). 0, -EINTR when a signal came first, or what epoll_wait said. Driving
  * thread.
  */
-int
-bs_control_step(struct bs_control *control, int timeout_ms);
+int bs_control_step(struct bs_control *control, int timeout_ms);

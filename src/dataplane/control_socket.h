@@ -15,8 +15,6 @@ struct control_socket {
 };
 
 /* 0, or -errno with a line in error: see bs_control_create. */
-int
-control_socket_listen(
+int control_socket_listen(
 	struct control_socket *s, const char *path, char error[BS_STATUS_ERROR_BYTES]);
-void
-control_socket_close(struct control_socket *s);
+void control_socket_close(struct control_socket *s);

@@ -20,7 +20,8 @@
 #include "collector.h"
 #include "wiring.h"
 
-#define MBUF_BYTES (sizeof(struct rte_mbuf) + sizeof(struct bs_meta) + RTE_MBUF_DEFAULT_BUF_SIZE + 128)
+#define MBUF_BYTES                                                                                 \
+	(sizeof(struct rte_mbuf) + sizeof(struct bs_meta) + RTE_MBUF_DEFAULT_BUF_SIZE + 128)
 #define POOL_SHARE 2u /* of the memory, the pool takes one part in so many */
 #define POOL_CACHE 256u
 #define FLOWS_PER_LCORE 65536u
@@ -34,7 +35,8 @@ register_flag(char *error)
 	int bit = rte_mbuf_dynflag_register(&flag);
 
 	if (bit < 0) {
-		snprintf(error, BS_DATAPLANE_ERROR_BYTES, "no free mbuf flag: %s", rte_strerror(rte_errno));
+		snprintf(error, BS_DATAPLANE_ERROR_BYTES, "no free mbuf flag: %s",
+			rte_strerror(rte_errno));
 		return -rte_errno;
 	}
 	bs_mbuf_handle_flag = 1ull << bit;
@@ -152,10 +154,11 @@ create_lcore(struct bs_dataplane *dataplane, unsigned index, unsigned lcore_id)
 	lcore->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	lcore->tracker = bs_tracker_create(&tracker);
 	snprintf(name, sizeof(name), "bsrec%u", index);
-	lcore->records = rte_ring_create_elem(name, BS_UNIT_BYTES, BS_RING_UNITS, SOCKET_ID_ANY,
-		RING_F_SP_ENQ | RING_F_SC_DEQ);
+	lcore->records = rte_ring_create_elem(
+		name, BS_UNIT_BYTES, BS_RING_UNITS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	dataplane->lcores[index] = lcore;
-	return lcore->doorbell < 0 || lcore->tracker == NULL || lcore->records == NULL ? NULL : lcore;
+	return lcore->doorbell < 0 || lcore->tracker == NULL || lcore->records == NULL ? NULL
+										       : lcore;
 }
 
 static void
@@ -185,11 +188,12 @@ bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, u
 	dataplane->lcore_count = lcore_count;
 	dataplane->run_delay_ns = bs_run_delay_ns;
 	dataplane->t_start = bs_clock_now_ns();
-	if (register_flag(error) != 0 || load_framers(dataplane, error) != 0
-		|| create_pool(dataplane, error) != 0 || start_ports(dataplane, error) != 0)
+	if (register_flag(error) != 0 || load_framers(dataplane, error) != 0 ||
+		create_pool(dataplane, error) != 0 || start_ports(dataplane, error) != 0)
 		goto fail;
 	snprintf(error, BS_DATAPLANE_ERROR_BYTES,
-		"eal.memory: no room for flows, RPCs and queues; give more memory, or smaller queues "
+		"eal.memory: no room for flows, RPCs and queues; give more memory, or smaller "
+		"queues "
 		"(app_queue.size)");
 	for (unsigned i = 0; i < lcore_count; i++) {
 		if (create_lcore(dataplane, i, lcore_ids[i]) == NULL)
@@ -247,10 +251,12 @@ bs_dataplane_reload(struct bs_dataplane *dataplane, const struct bs_config *conf
 
 		service->slo_ns = config->services[i].slo_ns;
 		service->operation_count = config->services[i].operation_count;
-		memcpy(service->operations, config->services[i].operations, sizeof(service->operations));
+		memcpy(service->operations, config->services[i].operations,
+			sizeof(service->operations));
 	}
 	for (unsigned i = 0; i < dataplane->lcore_count; i++)
-		bs_tracker_reload(dataplane->lcores[i]->tracker, config->detect_ns, config->records.sample);
+		bs_tracker_reload(
+			dataplane->lcores[i]->tracker, config->detect_ns, config->records.sample);
 	bs_collector_reload(dataplane->collector);
 }
 

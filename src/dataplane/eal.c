@@ -44,7 +44,8 @@ all_cpus(char *text, size_t size)
 		CPU_ZERO(&set);
 	for (unsigned cpu = 0; cpu < CPU_SETSIZE && at + 8 < size; cpu++) {
 		if (CPU_ISSET(cpu, &set))
-			at += (size_t)snprintf(text + at, size - at, "%s%u", at > 1 ? "," : "", cpu);
+			at += (size_t)snprintf(
+				text + at, size - at, "%s%u", at > 1 ? "," : "", cpu);
 	}
 	snprintf(text + at, size - at, ")");
 }
@@ -78,8 +79,8 @@ names_pci(const struct bs_config *config)
 			const char *device = config->ports[i].device[k];
 			unsigned domain, bus, slot, function;
 
-			if (sscanf(device, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4
-				|| sscanf(device, "%x:%x.%x", &bus, &slot, &function) == 3)
+			if (sscanf(device, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4 ||
+				sscanf(device, "%x:%x.%x", &bus, &slot, &function) == 3)
 				return true;
 		}
 	}
@@ -117,23 +118,25 @@ bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_c
 	if (choose_memory(config, eal, error) != 0)
 		return -ENOMEM;
 	lcore_map(config, eal, map, sizeof(map));
-	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)(config->eal.memory_bytes >> 20));
+	snprintf(memory, sizeof(memory), "%llu",
+		(unsigned long long)(config->eal.memory_bytes >> 20));
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", config->eal.file_prefix);
-	args[count++] = (char *)(uintptr_t)"bufscoped";
-	args[count++] = (char *)(uintptr_t)"--lcores";
+	args[count++] = (char *)(uintptr_t) "bufscoped";
+	args[count++] = (char *)(uintptr_t) "--lcores";
 	args[count++] = map;
-	args[count++] = (char *)(uintptr_t)"-m";
+	args[count++] = (char *)(uintptr_t) "-m";
 	args[count++] = memory;
 	args[count++] = prefix;
 	args[count++] = (char *)(uintptr_t)(eal->hugepages ? "--in-memory" : "--no-huge");
-	args[count++] = (char *)(uintptr_t)"--log-level=lib.eal:warning";
+	args[count++] = (char *)(uintptr_t) "--log-level=lib.eal:warning";
 	if (!names_pci(config))
-		args[count++] = (char *)(uintptr_t)"--no-pci";
+		args[count++] = (char *)(uintptr_t) "--no-pci";
 	for (unsigned i = 0; i < extra_count && count < (int)ARGS_MAX; i++)
 		args[count++] = extra[i];
 	if (rte_eal_init(count, args) < 0) {
 		snprintf(error, BS_EAL_ERROR_BYTES,
-			"EAL does not start (%s; it says more above). If another instance runs with "
+			"EAL does not start (%s; it says more above). If another instance runs "
+			"with "
 			"eal.file_prefix \"%s\", give this one another",
 			rte_errno == 0 ? "no reason given" : rte_strerror(rte_errno),
 			config->eal.file_prefix);

@@ -22,6 +22,7 @@ struct bs_eal {
 int bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_count,
 	struct bs_eal *eal, char error[BS_EAL_ERROR_BYTES]);
 
-/* One warning on the log for each lcore, port or pool that is on another NUMA node than the first port. */
+/* One warning on the log for each lcore, port or pool that is on another NUMA node than the first
+ * port. */
 struct bs_dataplane;
 void bs_numa_check(const struct bs_dataplane *dataplane);

@@ -48,8 +48,8 @@ pause_episode(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t, bool
 {
 	if (egress->t_pause_begin == 0)
 		return;
-	if (t - egress->t_pause_begin >= lcore->dataplane->config.detect_ns[BS_CAUSE_PAUSE]
-		&& (over || !egress->pause_told)) {
+	if (t - egress->t_pause_begin >= lcore->dataplane->config.detect_ns[BS_CAUSE_PAUSE] &&
+		(over || !egress->pause_told)) {
 		for (unsigned i = 0; i < egress->queue_count; i++) {
 			struct bs_queue *queue = egress->queues[i];
 
@@ -101,8 +101,8 @@ bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned serv
 	/* if most of it went to nobody in particular, there is no culprit */
 	if (bs_drain_culprits(log,
 		    wait.contention > wait.congestion ? BS_CAUSE_CONTENTION : BS_CAUSE_CONGESTION,
-		    served, t_in, t_out, &culprit, 1) == 1
-		&& culprit.service != BS_DRAIN_NO_SERVICE) {
+		    served, t_in, t_out, &culprit, 1) == 1 &&
+		culprit.service != BS_DRAIN_NO_SERVICE) {
 		stay->culprit_kind = BS_CULPRIT_SERVICE;
 		stay->culprit_id = culprit.service;
 	}
@@ -117,8 +117,8 @@ depart(struct bs_lcore *lcore, struct bs_queue *queue, const struct bs_departure
 	if (owner == lcore) {
 		bs_tracker_stay(lcore->tracker, &departure->handle, &departure->stay);
 		bs_tracker_departed(lcore->tracker, &departure->handle, departure->t_departed);
-	} else if (rte_ring_sp_enqueue_elem(owner->departures[lcore->index], (void *)(uintptr_t)departure,
-			   sizeof(*departure)) != 0) {
+	} else if (rte_ring_sp_enqueue_elem(owner->departures[lcore->index],
+			   (void *)(uintptr_t)departure, sizeof(*departure)) != 0) {
 		bs_count(&lcore->counters.departures_lost, 1);
 	}
 }
@@ -245,7 +245,8 @@ first_with_credit(struct bs_egress *egress, uint64_t mask)
 	return NULL;
 }
 
-/* All their credit is used: so many rounds of a quantum for each that one of them has some again. */
+/* All their credit is used: so many rounds of a quantum for each that one of them has some again.
+ */
 static void
 next_rounds(struct bs_egress *egress, uint64_t mask, int64_t quantum)
 {
@@ -282,8 +283,8 @@ choose(struct bs_lcore *lcore, struct bs_egress *egress)
 static unsigned
 take_burst(struct bs_egress *egress, struct bs_queue *queue)
 {
-	unsigned n = rte_ring_sc_dequeue_burst(
-		queue->ring, (void **)egress->pending, BS_BURST, NULL);
+	unsigned n =
+		rte_ring_sc_dequeue_burst(queue->ring, (void **)egress->pending, BS_BURST, NULL);
 
 	for (unsigned i = 0; i < n; i++)
 		egress->pending_t_in[i] = bs_entries_pop(queue->entries);

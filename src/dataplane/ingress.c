@@ -23,12 +23,12 @@ struct burst {
 	struct bs_packet packets[BS_BURST];
 	unsigned count;
 	uint64_t t_low, t_poll;
-	uint64_t hang_ns;    /* of the poll gap: the poller was not there */
+	uint64_t hang_ns; /* of the poll gap: the poller was not there */
 	uint8_t hang_state;
 	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
-	struct bs_ingress *ingress;        /* likewise */
-	uint64_t t_here;                   /* when this lcore took it: t_poll, or later if handed over */
-	struct bs_stay rx_stay;            /* of the last packet asked about; t_out 0: none yet */
+	struct bs_ingress *ingress;	   /* likewise */
+	uint64_t t_here;	/* when this lcore took it: t_poll, or later if handed over */
+	struct bs_stay rx_stay; /* of the last packet asked about; t_out 0: none yet */
 	uint64_t waits, wait_ns_sum, wait_ns_max;
 };
 
@@ -75,8 +75,8 @@ parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, u
 		discard(lcore, mbuf, BS_REASON_RUNT);
 		return false;
 	}
-	if (packet->parse == BS_PARSE_ICMP
-		&& bs_icmp_too_big_parse(packet->data, packet->caplen, &too_big) == 0)
+	if (packet->parse == BS_PARSE_ICMP &&
+		bs_icmp_too_big_parse(packet->data, packet->caplen, &too_big) == 0)
 		packet->hash = bs_tuple_hash(&too_big.tuple);
 	else if (packet->parse != BS_PARSE_OK)
 		packet->hash = 0;
@@ -91,7 +91,8 @@ further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
 	uint32_t left = packet->payload_len - packet->payload_cap;
 	unsigned n = 0;
 
-	for (const struct rte_mbuf *m = mbuf->next; m != NULL && left > 0 && n < PIECES_MAX; m = m->next) {
+	for (const struct rte_mbuf *m = mbuf->next; m != NULL && left > 0 && n < PIECES_MAX;
+		m = m->next) {
 		pieces[n].data = rte_pktmbuf_mtod(m, const uint8_t *);
 		pieces[n].bytes = RTE_MIN((uint32_t)m->data_len, left);
 		left -= pieces[n].bytes;
@@ -117,7 +118,8 @@ fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t
 	stay->contention = wait_ns - hang_ns;
 }
 
-/* What the completing packet of a message waited in the rx ring for. Most of a burst came together. */
+/* What the completing packet of a message waited in the rx ring for. Most of a burst came together.
+ */
 static void
 tell_rx_stay(struct bs_lcore *lcore, struct burst *burst, const struct bs_tracked *tracked)
 {
@@ -137,11 +139,13 @@ tell_rx_stay(struct bs_lcore *lcore, struct burst *burst, const struct bs_tracke
 
 /* What it waited in the handover ring for. */
 static void
-tell_handover_stay(struct bs_lcore *lcore, const struct burst *burst, const struct bs_tracked *tracked)
+tell_handover_stay(
+	struct bs_lcore *lcore, const struct burst *burst, const struct bs_tracked *tracked)
 {
 	struct bs_stay stay;
 
-	bs_stay_fill(&stay, lcore->rx_log, BS_DRAIN_OTHER, BS_BUFFER_HANDOVER, burst->t_poll, burst->t_here);
+	bs_stay_fill(&stay, lcore->rx_log, BS_DRAIN_OTHER, BS_BUFFER_HANDOVER, burst->t_poll,
+		burst->t_here);
 	bs_tracker_stay(lcore->tracker, &tracked->handle, &stay);
 }
 
@@ -248,7 +252,8 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 		struct rte_mbuf *mbuf = burst->mbufs[i];
 
 		if (i + PREFETCH_AHEAD < burst->count)
-			rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i + PREFETCH_AHEAD], const void *));
+			rte_prefetch0(
+				rte_pktmbuf_mtod(burst->mbufs[i + PREFETCH_AHEAD], const void *));
 		if (!parse(lcore, mbuf, &burst->packets[kept], burst->t_poll))
 			continue;
 		bs_tracker_prefetch(lcore->tracker, burst->packets[kept].hash);
@@ -256,8 +261,8 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 	}
 	for (unsigned i = 0; i < kept; i++) {
 		unsigned owner = may_hand_over && burst->packets[i].hash != 0
-			? owner_of(lcore, burst->packets[i].hash)
-			: lcore->index;
+					 ? owner_of(lcore, burst->packets[i].hash)
+					 : lcore->index;
 
 		if (owner == lcore->index) {
 			take(lcore, burst, i);
@@ -283,9 +288,9 @@ explain_gap(struct bs_lcore *lcore, struct burst *burst)
 		return;
 	bs_drain_wait(lcore->rx_log, burst->ingress->served, burst->t_low, burst->t_poll, &wait);
 	burst->hang_state = wait.stalled >= wait.preempted && wait.stalled >= wait.sleep
-		? BS_DRAIN_STALLED
-		: wait.preempted >= wait.sleep ? BS_DRAIN_PREEMPTED
-					       : BS_DRAIN_SLEEP;
+				    ? BS_DRAIN_STALLED
+			    : wait.preempted >= wait.sleep ? BS_DRAIN_PREEMPTED
+							   : BS_DRAIN_SLEEP;
 	burst->hang_ns = wait.stalled + wait.preempted + wait.sleep;
 }
 
@@ -350,8 +355,8 @@ bs_handover_poll(struct bs_lcore *lcore)
 			burst.t_here = t_here;
 			burst.hang_ns = meta->hang_ns;
 			burst.hang_state = meta->hang_state;
-			while (end < n && bs_meta(mbufs[end])->t_poll == burst.t_poll
-				&& bs_meta(mbufs[end])->port == meta->port)
+			while (end < n && bs_meta(mbufs[end])->t_poll == burst.t_poll &&
+				bs_meta(mbufs[end])->port == meta->port)
 				burst.mbufs[burst.count++] = mbufs[end++];
 			begin = end;
 			process(lcore, &burst, false);

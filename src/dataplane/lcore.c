@@ -19,12 +19,12 @@
 
 uint64_t bs_mbuf_handle_flag;
 
-#define IDLE_SPINS 200u               /* empty turns before it sleeps */
-#define SLEEP_WITH_FDS_NS 10000000l   /* packets wake it */
-#define SLEEP_BLIND_NS 500000l        /* nothing does */
-#define WAKE_NS 30000ull              /* from a packet in the ring to the end of ppoll, with a CPU free */
+#define IDLE_SPINS 200u		    /* empty turns before it sleeps */
+#define SLEEP_WITH_FDS_NS 10000000l /* packets wake it */
+#define SLEEP_BLIND_NS 500000l	    /* nothing does */
+#define WAKE_NS 30000ull /* from a packet in the ring to the end of ppoll, with a CPU free */
 #define HOUSEKEEPING_NS 1000000ull
-#define SCHEDULER_NS 10000000ull       /* what was waited before that is not held against a gap */
+#define SCHEDULER_NS 10000000ull /* what was waited before that is not held against a gap */
 
 /* --- records -------------------------------------------------------------------- */
 
@@ -35,8 +35,8 @@ bs_lcore_put(void *lcore, const void *units, unsigned count)
 
 	return rte_ring_sp_enqueue_bulk_elem(
 		       self->records, (void *)(uintptr_t)units, BS_UNIT_BYTES, count, NULL) == count
-		? 0
-		: -ENOBUFS;
+		       ? 0
+		       : -ENOBUFS;
 }
 
 void
@@ -77,7 +77,8 @@ logs_insert(struct bs_lcore *lcore, uint64_t t_before, uint64_t t, enum bs_drain
 	}
 }
 
-/* How long of a gap it was without a CPU: asks the scheduler, which counts time on the run queue. */
+/* How long of a gap it was without a CPU: asks the scheduler, which counts time on the run queue.
+ */
 static uint64_t
 waited_for_cpu(struct bs_lcore *lcore, uint64_t gap_ns)
 {
@@ -102,8 +103,8 @@ hang_episodes(struct bs_lcore *lcore, enum bs_drain_state state, uint64_t t_begi
 		const struct bs_egress *egress = &lcore->egress[i];
 
 		for (unsigned k = 0; k < egress->queue_count; k++) {
-			if (rte_ring_count(egress->queues[k]->ring) > 0
-				|| egress->queues[k] == egress->pending_queue)
+			if (rte_ring_count(egress->queues[k]->ring) > 0 ||
+				egress->queues[k] == egress->pending_queue)
 				bs_lcore_episode(lcore, BS_CAUSE_HANG, egress->queues[k]->buffer,
 					detail, BS_BUFFER_NONE, t_begin, t_end, 1);
 		}
@@ -212,10 +213,11 @@ bs_lcore_ring(struct bs_lcore *lcore)
 {
 	const uint64_t one = 1;
 
-	/* what it is rung for must be there before its sleep is looked at: idle() does the reverse */
+	/* what it is rung for must be there before its sleep is looked at: idle() does the reverse
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST)
-		&& write(lcore->doorbell, &one, sizeof(one)) < 0)
+	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_SEQ_CST) &&
+		write(lcore->doorbell, &one, sizeof(one)) < 0)
 		return; /* it is already rung */
 }
 
@@ -227,14 +229,14 @@ has_work(const struct bs_lcore *lcore)
 		if (lcore->egress[i].pending_count > 0)
 			return true;
 		for (unsigned k = 0; k < lcore->egress[i].queue_count; k++) {
-			if (lcore->egress[i].t_rate_ready == 0
-				&& !rte_ring_empty(lcore->egress[i].queues[k]->ring))
+			if (lcore->egress[i].t_rate_ready == 0 &&
+				!rte_ring_empty(lcore->egress[i].queues[k]->ring))
 				return true;
 		}
 	}
 	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
-		if ((lcore->handover[i] != NULL && !rte_ring_empty(lcore->handover[i]))
-			|| (lcore->departures[i] != NULL && !rte_ring_empty(lcore->departures[i])))
+		if ((lcore->handover[i] != NULL && !rte_ring_empty(lcore->handover[i])) ||
+			(lcore->departures[i] != NULL && !rte_ring_empty(lcore->departures[i])))
 			return true;
 	}
 	return false;
@@ -273,8 +275,8 @@ sleep_a_while(struct bs_lcore *lcore)
 			timeout.tv_nsec =
 				t_ready > lcore->t_turn ? (long)(t_ready - lcore->t_turn) : 0;
 	}
-	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN)
-		&& read(lcore->doorbell, &rung, sizeof(rung)) < 0)
+	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN) &&
+		read(lcore->doorbell, &rung, sizeof(rung)) < 0)
 		rung = 0; /* somebody else read it: no matter */
 	t = bs_clock_now_ns();
 	delay_ns = waited_for_cpu(lcore, t - lcore->t_turn);

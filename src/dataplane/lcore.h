@@ -24,7 +24,7 @@
 
 #define BS_BURST 32u
 #define BS_PORT_QUEUES 16u
-#define BS_RING_UNITS 32768u   /* of the record ring of an lcore */
+#define BS_RING_UNITS 32768u /* of the record ring of an lcore */
 #define BS_LCORE_WAIT_FDS 64u
 #define BS_DEPARTURES 4096u
 
@@ -35,10 +35,10 @@ struct bs_port;
 /* Per mbuf, in its private area; valid where the packet's flag says so. */
 struct bs_meta {
 	struct bs_track_handle handle; /* with bs_mbuf_handle_flag */
-	uint64_t t_low, t_poll;        /* of its arrival; while being handed over */
-	uint64_t hang_ns;              /* of the poll gap, the poller was not there */
-	uint16_t port;                 /* it came from */
-	uint8_t hang_state;            /* enum bs_drain_state of that */
+	uint64_t t_low, t_poll;	       /* of its arrival; while being handed over */
+	uint64_t hang_ns;	       /* of the poll gap, the poller was not there */
+	uint16_t port;		       /* it came from */
+	uint8_t hang_state;	       /* enum bs_drain_state of that */
 };
 
 /* Flag in ol_flags: the private area names messages that this packet completes. */
@@ -64,7 +64,7 @@ struct bs_queue {
 	uint16_t buffer;  /* number in records */
 	uint16_t service; /* or BS_SERVICE_OTHER */
 	uint8_t class_;
-	uint8_t served;   /* its pair in the drainer's log */
+	uint8_t served; /* its pair in the drainer's log */
 
 	/* producer's cache line */
 	alignas(RTE_CACHE_LINE_SIZE) struct rte_mbuf *stage[BS_BURST];
@@ -94,10 +94,10 @@ struct bs_egress {
 	struct bs_queue *pending_queue;
 	unsigned pending_count, pending_at;
 
-	int64_t tokens_bytes; /* of the port's rate; may go below zero by one burst */
+	int64_t tokens_bytes;	       /* of the port's rate; may go below zero by one burst */
 	uint64_t t_tokens, token_rest; /* the rest: of a byte, in 10^-9 */
-	uint64_t t_rate_ready; /* blocked by the port's rate until then; 0 = it is not */
-	uint64_t t_pause_begin; /* the port takes nothing since then; 0 = it does */
+	uint64_t t_rate_ready;	       /* blocked by the port's rate until then; 0 = it is not */
+	uint64_t t_pause_begin;	       /* the port takes nothing since then; 0 = it does */
 	bool pause_told;
 	uint64_t pause_ns; /* so far */
 	uint64_t tx_packets, tx_bytes, tx_refusals;
@@ -107,9 +107,9 @@ struct bs_egress {
 struct bs_ingress {
 	struct bs_port *port;
 	uint16_t rx_queue;
-	uint16_t buffer;   /* `<port>.rx` */
-	uint8_t served;    /* its pair in the lcore's rx log */
-	uint64_t t_short;  /* last poll that found fewer than asked for */
+	uint16_t buffer;  /* `<port>.rx` */
+	uint8_t served;	  /* its pair in the lcore's rx log */
+	uint64_t t_short; /* last poll that found fewer than asked for */
 	uint64_t packets, bytes;
 	uint64_t waits, wait_ns_sum, wait_ns_max; /* of packets of followed flows */
 };
@@ -132,7 +132,7 @@ struct bs_lcore_counters {
 
 struct bs_lcore {
 	struct bs_dataplane *dataplane;
-	unsigned index;      /* among the pipeline's */
+	unsigned index; /* among the pipeline's */
 	unsigned lcore_id;
 	struct bs_tracker *tracker;
 	struct bs_drain_log *rx_log;
@@ -145,19 +145,19 @@ struct bs_lcore {
 	struct bs_queue *touched[BS_BURST];
 	unsigned touched_count;
 
-	struct rte_ring *handover[BS_CONFIG_LCORES];    /* from lcore i to this one */
-	struct rte_ring *departures[BS_CONFIG_LCORES];  /* likewise; struct bs_departure */
-	struct rte_ring *records;                       /* to the collector: units */
+	struct rte_ring *handover[BS_CONFIG_LCORES];   /* from lcore i to this one */
+	struct rte_ring *departures[BS_CONFIG_LCORES]; /* likewise; struct bs_departure */
+	struct rte_ring *records;		       /* to the collector: units */
 
 	struct bs_lcore_counters counters;
 	struct bs_drops handover_drops; /* of what other lcores should have got from it */
-	uint64_t t_turn;       /* last look at the clock: after all that took time */
+	uint64_t t_turn;		/* last look at the clock: after all that took time */
 	uint64_t t_housekeeping;
-	uint64_t t_scheduler;  /* when the scheduler's account was last read */
-	uint64_t run_delay_ns; /* waited for a CPU, by that account */
+	uint64_t t_scheduler;			/* when the scheduler's account was last read */
+	uint64_t run_delay_ns;			/* waited for a CPU, by that account */
 	uint64_t away_ns[BS_DRAIN_STATE_COUNT]; /* so far; only states of not being there */
 	unsigned idle_turns;
-	int wait_fds[BS_LCORE_WAIT_FDS];      /* readable when a packet is there */
+	int wait_fds[BS_LCORE_WAIT_FDS];		    /* readable when a packet is there */
 	struct bs_ingress *wait_ingress[BS_LCORE_WAIT_FDS]; /* where */
 	unsigned wait_fd_count;
 	int doorbell; /* eventfd: wakes it from sleep; written by others */
@@ -227,7 +227,8 @@ void bs_drops_tell(struct bs_lcore *lcore, uint64_t t);
 
 /* egress.c */
 unsigned bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress);
-/* Frees what is left in queues and pending; counts it as SHUTDOWN. Control thread, lcore stopped. */
+/* Frees what is left in queues and pending; counts it as SHUTDOWN. Control thread, lcore stopped.
+ */
 void bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress);
 void bs_departures_poll(struct bs_lcore *lcore);
 /* A stay in a buffer from t_in to t_out, split by its drainer's log. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One dotted log topic per file that logs: BS_LOG_TOPIC("bufscope.port"). Never used in packet code. */
+/* One dotted log topic per file that logs: BS_LOG_TOPIC("bufscope.port"). Never used in packet
+ * code. */
 #pragma once
 
 #include <rte_common.h>
@@ -12,5 +13,4 @@
 		bs_logtype = rte_log_register_type_and_pick_level(topic, RTE_LOG_NOTICE);          \
 	}
 
-#define BS_LOG(level, ...)                                                                         \
-	rte_log(RTE_LOG_##level, (uint32_t)bs_logtype, "bufscope: " __VA_ARGS__)
+#define BS_LOG(level, ...) rte_log(RTE_LOG_##level, (uint32_t)bs_logtype, "bufscope: " __VA_ARGS__)

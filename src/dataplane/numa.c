@@ -26,15 +26,19 @@ bs_numa_check(const struct bs_dataplane *dataplane)
 		int of_port = rte_eth_dev_socket_id(dataplane->ports[i].id);
 
 		if (of_port >= 0 && of_port != node)
-			BS_LOG(WARNING, "port %s is on NUMA node %d, the first port on %d: pair ports of one node\n",
+			BS_LOG(WARNING,
+				"port %s is on NUMA node %d, the first port on %d: pair ports of "
+				"one node\n",
 				dataplane->ports[i].name, of_port, node);
 	}
 	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
 		int cpu = rte_lcore_to_cpu_id((int)dataplane->lcores[i]->lcore_id);
 
 		if (numa_node_of_cpu(cpu) != node)
-			BS_LOG(WARNING, "lcore on CPU %d is on NUMA node %d, the ports on %d: name CPUs of "
-					"that node in eal.lcores\n", cpu, numa_node_of_cpu(cpu), node);
+			BS_LOG(WARNING,
+				"lcore on CPU %d is on NUMA node %d, the ports on %d: name CPUs of "
+				"that node in eal.lcores\n",
+				cpu, numa_node_of_cpu(cpu), node);
 	}
 	if (dataplane->pool->socket_id != SOCKET_ID_ANY && dataplane->pool->socket_id != node)
 		BS_LOG(WARNING, "the mbuf pool is on NUMA node %d, the ports on %d\n",

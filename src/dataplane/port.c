@@ -21,14 +21,34 @@ BS_LOG_TOPIC("bufscope.port")
 
 /* Drivers whose peer is this host's kernel or another process: checksums may be left to us. */
 static const char *const virtual_drivers[] = {
-	"net_af_xdp", "net_af_packet", "net_tap", "net_memif", "net_vhost", "net_virtio_user",
-	"net_virtio", "net_pcap", "net_ring",
+	"net_af_xdp",
+	"net_af_packet",
+	"net_tap",
+	"net_memif",
+	"net_vhost",
+	"net_virtio_user",
+	"net_virtio",
+	"net_pcap",
+	"net_ring",
 };
 /* Drivers that fill imissed. */
 static const char *const missed_drivers[] = {
-	"net_af_xdp", "mlx5_pci", "net_ice", "net_i40e", "net_sfc_efx", "net_cn9k", "net_cn10k",
-	"net_bnxt", "net_cxgbe", "net_nfp_pf", "net_hns3", "net_ionic", "net_ena", "net_ixgbe",
-	"net_e1000_igb", "net_bufnic",
+	"net_af_xdp",
+	"mlx5_pci",
+	"net_ice",
+	"net_i40e",
+	"net_sfc_efx",
+	"net_cn9k",
+	"net_cn10k",
+	"net_bnxt",
+	"net_cxgbe",
+	"net_nfp_pf",
+	"net_hns3",
+	"net_ionic",
+	"net_ena",
+	"net_ixgbe",
+	"net_e1000_igb",
+	"net_bufnic",
 };
 
 static bool
@@ -55,14 +75,16 @@ packet_sockets(bool set[FD_MAX])
 		int fd = (int)strtol(entry->d_name, NULL, 10), domain = 0;
 		socklen_t len = sizeof(domain);
 
-		if (fd > 2 && fd < FD_MAX && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0
-			&& (domain == AF_PACKET || domain == AF_XDP))
+		if (fd > 2 && fd < FD_MAX &&
+			getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+			(domain == AF_PACKET || domain == AF_XDP))
 			set[fd] = true;
 	}
 	closedir(dir);
 }
 
-/* The PMDs do not name the descriptor they receive on: it is the one that appeared with the port. */
+/* The PMDs do not name the descriptor they receive on: it is the one that appeared with the port.
+ */
 static void
 find_wait_fds(struct bs_port *port, const bool before[FD_MAX])
 {
@@ -93,7 +115,8 @@ create_devices(struct bs_port *port, const struct bs_config_port *config, char *
 		ret = rte_vdev_init(name, args == NULL ? "" : args + 1);
 		if (ret != 0) {
 			snprintf(error, BS_PORT_ERROR_BYTES,
-				"ports.%s: device \"%s\" cannot be made: %s; check that the interface "
+				"ports.%s: device \"%s\" cannot be made: %s; check that the "
+				"interface "
 				"exists and is up, and that we may open it (root, CAP_NET_RAW)",
 				config->name, device, rte_strerror(-ret));
 			return ret;
@@ -121,8 +144,9 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	port->tx_queues = (uint16_t)RTE_MIN(queues, (unsigned)info->max_tx_queues);
 	if (port->rx_queues > 1 && info->flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		conf.rx_adv_conf.rss_conf.rss_hf = info->flow_type_rss_offloads
-			& (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
+		conf.rx_adv_conf.rss_conf.rss_hf =
+			info->flow_type_rss_offloads &
+			(RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP);
 	} else {
 		port->rx_queues = 1;
 	}
@@ -161,7 +185,8 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 		ret = rte_eth_dev_start(port->id);
 	if (ret != 0) {
 		snprintf(error, BS_PORT_ERROR_BYTES,
-			"ports.%s: \"%s\" does not start: %s; is its interface up, and are there mbufs "
+			"ports.%s: \"%s\" does not start: %s; is its interface up, and are there "
+			"mbufs "
 			"enough for its rings (eal.memory)?",
 			config->name, config->device[config->device_count - 1], rte_strerror(-ret));
 		return ret;

@@ -9,19 +9,19 @@
 
 struct bs_port {
 	char name[24];
-	uint16_t id; /* of the ethdev */
+	uint16_t id;	/* of the ethdev */
 	unsigned index; /* in the config */
 	uint16_t rx_queues, tx_queues;
 	uint16_t mtu;
-	bool created;      /* vdevs were made by us, and go with us */
-	bool is_wire;      /* the wire end of a path; else the service end */
+	bool created; /* vdevs were made by us, and go with us */
+	bool is_wire; /* the wire end of a path; else the service end */
 	bool trust_shim;
 	bool virtual_peer; /* may send partial checksums, and frames cut to its buffer */
 	uint64_t rate_bps;
 	uint16_t rx_buffer, tx_buffer; /* numbers in records */
-	struct bs_port *peer;          /* the other end of its path */
+	struct bs_port *peer;	       /* the other end of its path */
 	int wait_fds[BS_CONFIG_DEVICES * 2];
-	unsigned wait_fd_count;        /* descriptors that become readable with a packet */
+	unsigned wait_fd_count; /* descriptors that become readable with a packet */
 	char driver[32];
 	bool missed_observable;
 	bool started;

@@ -22,8 +22,8 @@
 
 struct probed {
 	unsigned service;
-	int pid;                /* 0: not known */
-	uint64_t t_first;       /* of the samples of this silence; 0 = not silent */
+	int pid;	  /* 0: not known */
+	uint64_t t_first; /* of the samples of this silence; 0 = not silent */
 	uint64_t t_last;
 	struct bs_probe_sample first, last;
 };
@@ -95,8 +95,8 @@ thread_sample(int dir, const char *thread, struct bs_probe_sample *sample)
 	if (state == '\0')
 		return; /* it has ended */
 	snprintf(path, sizeof(path), "%.20s/schedstat", thread);
-	if (read_text(dir, path, text, sizeof(text)) > 0
-		&& sscanf(text, "%llu %llu", &cpu_ns, &delay_ns) == 2) {
+	if (read_text(dir, path, text, sizeof(text)) > 0 &&
+		sscanf(text, "%llu %llu", &cpu_ns, &delay_ns) == 2) {
 		sample->cpu_ns += cpu_ns;
 		sample->run_delay_ns += delay_ns;
 	}
@@ -126,8 +126,8 @@ bs_probe_sample(int pid, struct bs_probe_sample *sample)
 }
 
 unsigned
-bs_probe_state(
-	const struct bs_probe_sample *before, const struct bs_probe_sample *after, uint64_t elapsed_ns)
+bs_probe_state(const struct bs_probe_sample *before, const struct bs_probe_sample *after,
+	uint64_t elapsed_ns)
 {
 	uint64_t cpu_ns = after->cpu_ns - before->cpu_ns;
 
@@ -149,7 +149,8 @@ pid_of(const char *file)
 	if (read_text(AT_FDCWD, file, text, sizeof(text)) <= 0)
 		return 0;
 	pid = strtol(text, &end, 10);
-	return pid > 0 && pid < 1 << 22 && (*end == '\0' || isspace((unsigned char)*end)) ? (int)pid : 0;
+	return pid > 0 && pid < 1 << 22 && (*end == '\0' || isspace((unsigned char)*end)) ? (int)pid
+											  : 0;
 }
 
 enum attention { IDLE, OPEN, SILENT };

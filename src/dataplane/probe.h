@@ -35,5 +35,5 @@ struct bs_probe_sample {
 int bs_probe_sample(int pid, struct bs_probe_sample *sample);
 
 /* enum bs_probe_state of the time between two samples, elapsed_ns apart. */
-unsigned bs_probe_state(
-	const struct bs_probe_sample *before, const struct bs_probe_sample *after, uint64_t elapsed_ns);
+unsigned bs_probe_state(const struct bs_probe_sample *before, const struct bs_probe_sample *after,
+	uint64_t elapsed_ns);

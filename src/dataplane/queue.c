@@ -68,9 +68,8 @@ static void
 drops_tell(struct bs_lcore *lcore, struct bs_drops *drops, uint16_t buffer, enum bs_reason reason,
 	uint64_t t)
 {
-	if (drops->count == 0
-		|| (t < drops->t_last + DROP_EPISODE_QUIET_NS
-			&& t < drops->t_begin + 10 * DROP_EPISODE_QUIET_NS))
+	if (drops->count == 0 || (t < drops->t_last + DROP_EPISODE_QUIET_NS &&
+					 t < drops->t_begin + 10 * DROP_EPISODE_QUIET_NS))
 		return;
 	bs_lcore_episode(lcore, BS_CAUSE_DROP, buffer, (uint16_t)(BS_DETAIL_FIRST_REASON + reason),
 		BS_BUFFER_NONE, drops->t_begin, drops->t_last, drops->count);
@@ -87,12 +86,14 @@ bs_drops_tell(struct bs_lcore *lcore, uint64_t t)
 		struct bs_queue *queue = dataplane->queues[i];
 
 		if (queue->producer == lcore)
-			drops_tell(lcore, &queue->drops, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
+			drops_tell(
+				lcore, &queue->drops, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
 	}
 }
 
 static void
-drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, unsigned n, uint64_t t)
+drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, unsigned n,
+	uint64_t t)
 {
 	bs_drops_add(&queue->drops, n, t);
 	bs_count(&queue->dropped, n);
@@ -105,8 +106,8 @@ drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, un
 		};
 
 		if (bs_packet_parse(&packet) == BS_PARSE_OK)
-			bs_tracker_dropped(
-				lcore->tracker, &packet, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
+			bs_tracker_dropped(lcore->tracker, &packet, queue->buffer,
+				BS_REASON_APP_QUEUE_FULL, t);
 	}
 	rte_pktmbuf_free_bulk(mbufs, n);
 }

@@ -42,8 +42,7 @@ static void
 peer_refuses(struct bs_lcore *lcore, const uint8_t address[16], uint64_t t)
 {
 	uint64_t key = address_key(address);
-	struct bs_refusing_peer *peer =
-		&lcore->dataplane->refusing_peers[key % BS_REFUSING_PEERS];
+	struct bs_refusing_peer *peer = &lcore->dataplane->refusing_peers[key % BS_REFUSING_PEERS];
 
 	count_tag(lcore, BS_TAG_PATH_REFUSES);
 	__atomic_store_n(&peer->key, key, __ATOMIC_RELAXED);
@@ -57,8 +56,8 @@ peer_is_refusing(const struct bs_lcore *lcore, const uint8_t address[16], uint64
 	const struct bs_refusing_peer *peer =
 		&lcore->dataplane->refusing_peers[key % BS_REFUSING_PEERS];
 
-	return __atomic_load_n(&peer->key, __ATOMIC_RELAXED) == key
-		&& __atomic_load_n(&peer->t_until, __ATOMIC_RELAXED) > t;
+	return __atomic_load_n(&peer->key, __ATOMIC_RELAXED) == key &&
+	       __atomic_load_n(&peer->t_until, __ATOMIC_RELAXED) > t;
 }
 
 /* --- edits --------------------------------------------------------------------- */
@@ -89,8 +88,8 @@ complete_checksum(struct bs_shim_step *step)
 static void
 untag(struct bs_shim_step *step)
 {
-	if (!mbuf_is_ours(step->mbuf)
-		|| bs_tcp_untag(step->packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) != 0) {
+	if (!mbuf_is_ours(step->mbuf) ||
+		bs_tcp_untag(step->packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) != 0) {
 		count_tag(step->lcore, BS_TAG_MALFORMED);
 		return;
 	}
@@ -105,9 +104,10 @@ bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packet)
 {
 	struct bs_shim shim;
 
-	if (!(packet->tcp_options & BS_TCPOPT_SHIM) || packet->tuple.transport != 6 || !from->trust_shim
-		|| bs_shim_option_decode(
-			   packet->data + packet->shim, packet->caplen - packet->shim, &shim) != 0)
+	if (!(packet->tcp_options & BS_TCPOPT_SHIM) || packet->tuple.transport != 6 ||
+		!from->trust_shim ||
+		bs_shim_option_decode(
+			packet->data + packet->shim, packet->caplen - packet->shim, &shim) != 0)
 		return 0;
 	return shim.rpc_id;
 }
@@ -128,11 +128,10 @@ syn_in(struct bs_shim_step *step)
 		tagging->refused = 1;
 	if (!mbuf_is_ours(step->mbuf))
 		return;
-	if (announced
-		&& bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
+	if (announced && bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
 		rte_pktmbuf_adj(step->mbuf, BS_ANNOUNCE_BYTES);
-	if (!tagging->refused && (always || announced)
-		&& bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) > 0)
+	if (!tagging->refused && (always || announced) &&
+		bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) > 0)
 		count_tag(step->lcore, BS_TAG_MSS_CLAMPED);
 }
 
@@ -152,8 +151,8 @@ syn_out(struct bs_shim_step *step)
 		return;
 	if (!bs_tagging_syn_out(tagging, negotiated))
 		return;
-	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_ANNOUNCE_BYTES
-		|| bs_tcp_announce_room(packet) != BS_TCP_REFUSE_NONE) {
+	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_ANNOUNCE_BYTES ||
+		bs_tcp_announce_room(packet) != BS_TCP_REFUSE_NONE) {
 		tagging->we_announced = 0;
 		return;
 	}
@@ -213,8 +212,8 @@ tag(struct bs_shim_step *step)
 		return;
 	memset(&shim, 0, sizeof(shim));
 	shim.version = BS_SHIM_VERSION;
-	shim.flags = (uint8_t)((tracked->direction == 1 ? BS_SHIM_RESPONSE : 0)
-		| (tracked->more ? BS_SHIM_MORE : 0));
+	shim.flags = (uint8_t)((tracked->direction == 1 ? BS_SHIM_RESPONSE : 0) |
+			       (tracked->more ? BS_SHIM_MORE : 0));
 	shim.class_ = step->lcore->queues[step->to->index][tracked->service]->class_;
 	shim.rpc_id = tracked->rpc_id;
 	shim.remaining = tracked->remaining;
@@ -228,8 +227,8 @@ void
 bs_shim_edit(struct bs_shim_step *step)
 {
 	struct bs_packet *packet = step->packet;
-	const bool off = step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF
-		|| !step->lcore->dataplane->config.shim.tcp_option;
+	const bool off = step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF ||
+			 !step->lcore->dataplane->config.shim.tcp_option;
 
 	if (packet->l4_checksum_partial && step->from->virtual_peer && mbuf_is_ours(step->mbuf))
 		complete_checksum(step);
@@ -260,11 +259,12 @@ bs_shim_icmp(struct bs_shim_step *step)
 	struct bs_tagging *tagging;
 	uint8_t *frame = rte_pktmbuf_mtod(step->mbuf, uint8_t *);
 
-	if (!step->from->is_wire || step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF
-		|| bs_icmp_too_big_parse(frame, step->mbuf->data_len, &too_big) != 0)
+	if (!step->from->is_wire || step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF ||
+		bs_icmp_too_big_parse(frame, step->mbuf->data_len, &too_big) != 0)
 		return;
 	tagging = bs_tracker_tagging(step->lcore->tracker, &too_big.tuple);
-	if (tagging == NULL || !bs_tagging_allowed(tagging, negotiated) || !mbuf_is_ours(step->mbuf))
+	if (tagging == NULL || !bs_tagging_allowed(tagging, negotiated) ||
+		!mbuf_is_ours(step->mbuf))
 		return;
 	bs_tagging_too_big(tagging);
 	if (bs_icmp_mtu_lower(&too_big, frame) > 0)

@@ -28,7 +28,8 @@ name_buffers(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 
 		buffer->id = (uint16_t)(BS_BUFFER_FIRST_OWN + i);
 		snprintf(buffer->name, sizeof(buffer->name), "%s", dataplane->buffers[i].name);
-		snprintf(buffer->quality, sizeof(buffer->quality), "%s", dataplane->buffers[i].quality);
+		snprintf(buffer->quality, sizeof(buffer->quality), "%s",
+			dataplane->buffers[i].quality);
 		buffer->properties = dataplane->buffers[i].properties;
 		buffer->capacity = dataplane->buffers[i].capacity;
 	}
@@ -65,8 +66,9 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 	out->cpu = (unsigned)rte_lcore_to_cpu_id((int)lcore->lcore_id);
 	out->numa = (int)rte_lcore_to_socket_id(lcore->lcore_id);
 	snprintf(out->role, sizeof(out->role), "pipeline");
-	out->heartbeat_age_ns = snapshot->t_ns
-		- RTE_MIN(snapshot->t_ns, __atomic_load_n(&lcore->heartbeat_ns, __ATOMIC_RELAXED));
+	out->heartbeat_age_ns =
+		snapshot->t_ns -
+		RTE_MIN(snapshot->t_ns, __atomic_load_n(&lcore->heartbeat_ns, __ATOMIC_RELAXED));
 	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED))
 		out->heartbeat_age_ns = 0; /* it sleeps because there is nothing to do */
 	out->polls = counters->polls;
@@ -123,7 +125,8 @@ quantiles(const struct bs_dataplane *dataplane, unsigned service, enum bs_tracke
 
 	memset(&sum, 0, sizeof(sum));
 	for (unsigned i = 0; i < dataplane->lcore_count; i++)
-		bs_histo_merge(&sum, bs_tracker_histo(dataplane->lcores[i]->tracker, service, which));
+		bs_histo_merge(
+			&sum, bs_tracker_histo(dataplane->lcores[i]->tracker, service, which));
 	out->count = sum.count;
 	out->min = sum.min;
 	out->p50 = bs_histo_quantile(&sum, 0.5);

@@ -32,8 +32,9 @@
 	X(SHARED, "skip_shared", "untagged: shared or indirect mbuf, or no headroom")              \
 	X(NO_PAYLOAD, "skip_no_payload", "untagged: carries no message byte")                      \
 	X(NO_RPC, "skip_no_rpc", "untagged: belongs to no RPC")                                    \
-	X(PATH_REFUSES, "path_refuses", "flows on which tagging was given up: tagged bytes do not " \
-					"arrive")                                                  \
+	X(PATH_REFUSES, "path_refuses",                                                            \
+		"flows on which tagging was given up: tagged bytes do not "                        \
+		"arrive")                                                                          \
 	X(MSS_CLAMPED, "mss_clamped", "SYNs whose MSS was lowered by the shim")                    \
 	X(PTB_LOWERED, "icmp_mtu_lowered", "ICMP too-big messages lowered by the shim")            \
 	X(CHECKSUM_COMPLETED, "checksum_completed", "partial checksums completed")                 \
@@ -104,15 +105,15 @@ struct bs_snapshot {
 	/* By service number, summed over lcores; at BS_MAX_SERVICES: other. */
 	struct bs_rec_service services[BS_MAX_SERVICES + 1];
 	struct bs_snapshot_service latencies[BS_MAX_SERVICES + 1]; /* likewise */
-	uint64_t parse[BS_PARSE_COUNT];     /* what the received packets were */
-	uint64_t reasons[BS_REASON_COUNT];  /* where packets ended that did not leave */
+	uint64_t parse[BS_PARSE_COUNT];	   /* what the received packets were */
+	uint64_t reasons[BS_REASON_COUNT]; /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t track[BS_TRACK_COUNT];
-	uint64_t rx_packets, tx_packets;    /* all ports: rx = tx + sum(reasons after rx) + queued */
+	uint64_t rx_packets, tx_packets; /* all ports: rx = tx + sum(reasons after rx) + queued */
 	uint64_t queued;
-	struct bs_rec_loss loss;            /* records lost since start */
+	struct bs_rec_loss loss; /* records lost since start */
 	uint64_t records_sent, record_bytes;
 	bool analyzer_connected;
 	uint32_t analyzer_restarts;
-	uint64_t analyzer_bad_records;      /* verdicts that did not validate */
+	uint64_t analyzer_bad_records; /* verdicts that did not validate */
 };

@@ -54,13 +54,11 @@ extern const struct bs_status_command bs_status_commands[];
  * (no such command or RPC), -EINVAL (params), -EPERM (faults not allowed),
  * -ENOMEM, or what snapshot or fault returned. Any thread.
  */
-int
-bs_status_answer(const struct bs_status_source *source, const char *command, const char *params,
+int bs_status_answer(const struct bs_status_source *source, const char *command, const char *params,
 	json_t **result, char error[BS_STATUS_ERROR_BYTES]);
 
 /*
  * What keeps bufscoped from seeing or forwarding as it could: an array of
  * {"component", "problem", "remedy"}, empty if all is well. NULL: no memory.
  */
-json_t *
-bs_status_problems(const struct bs_config *config, const struct bs_snapshot *snapshot);
+json_t *bs_status_problems(const struct bs_config *config, const struct bs_snapshot *snapshot);

@@ -79,7 +79,8 @@ check_records(struct problems *problems, const struct bs_config *config,
 		add(problems, "analyzer",
 			config->analyzer.child
 				? "it is restarted by itself; read its last lines in the log"
-				: "start bufscope-analyzer --socket with analyzer.sock of the runtime directory",
+				: "start bufscope-analyzer --socket with analyzer.sock of the "
+				  "runtime directory",
 			"not connected (restarted %" PRIu32 " times): no verdicts are made",
 			snapshot->analyzer_restarts);
 	if (snapshot->analyzer_bad_records > 0)
@@ -99,7 +100,8 @@ check_records(struct problems *problems, const struct bs_config *config,
 			loss->socket_full);
 	if (loss->no_memory > 0)
 		add(problems, "records", "spread the services' flows over more lcores (eal.lcores)",
-			"%" PRIu64 " RPCs or pieces of evidence not kept: more were open on an lcore than "
+			"%" PRIu64
+			" RPCs or pieces of evidence not kept: more were open on an lcore than "
 			"its pools hold",
 			loss->no_memory);
 }

@@ -221,7 +221,8 @@ quantiles(const struct bs_snapshot_quantiles *from)
 }
 
 static json_t *
-service_json(const struct bs_status_source *source, const struct bs_snapshot *snapshot, unsigned index)
+service_json(
+	const struct bs_status_source *source, const struct bs_snapshot *snapshot, unsigned index)
 {
 	const struct bs_rec_service *counts = &snapshot->services[index];
 	const struct bs_snapshot_service *latencies = &snapshot->latencies[index];
@@ -259,8 +260,7 @@ answer_services(const struct bs_status_source *source, const struct bs_snapshot 
 
 	for (unsigned i = 0; i < snapshot->service_count && i < BS_MAX_SERVICES; i++)
 		append(&services, service_json(source, snapshot, i));
-	append(&services,
-		service_json(source, snapshot, BS_MAX_SERVICES));
+	append(&services, service_json(source, snapshot, BS_MAX_SERVICES));
 	return give_list("services", services, params, result, error);
 }
 
@@ -359,18 +359,20 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 
 	(void)source;
 	(void)params;
-	return give(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
-			      "s:o}}}",
-			    "rx_packets", number(snapshot->rx_packets), "tx_packets",
-			    number(snapshot->tx_packets), "queued", number(snapshot->queued),
-			    "parse", counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key),
-			    "dropped", counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key),
-			    "shim", counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "tracking",
-			    counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key), "records", "sent",
-			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			    "lost", "ring_full", number(loss->ring_full), "over_budget",
-			    number(loss->over_budget), "socket_full", number(loss->socket_full),
-			    "no_memory", number(loss->no_memory)),
+	return give(
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
+			  "s:o}}}",
+			"rx_packets", number(snapshot->rx_packets), "tx_packets",
+			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
+			counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key), "dropped",
+			counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key), "shim",
+			counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "tracking",
+			counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key), "records",
+			"sent", number(snapshot->records_sent), "bytes",
+			number(snapshot->record_bytes), "lost", "ring_full",
+			number(loss->ring_full), "over_budget", number(loss->over_budget),
+			"socket_full", number(loss->socket_full), "no_memory",
+			number(loss->no_memory)),
 		result, error);
 }
 

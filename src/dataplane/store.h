@@ -33,14 +33,14 @@ void bs_store_incident(struct bs_store *store, const struct bs_rec_incident *inc
  * `offset`; visit runs under the lock. Returns how many are held in all.
  */
 unsigned bs_store_anomalies(struct bs_store *store, unsigned offset, unsigned max,
-	void (*visit)(void *context, const struct bs_rec_verdict *verdict,
-		const struct bs_rpc_view *rpc),
+	void (*visit)(
+		void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc),
 	void *context);
 unsigned bs_store_incidents(struct bs_store *store, unsigned offset, unsigned max,
 	void (*visit)(void *context, const struct bs_rec_incident *incident), void *context);
 
 /* Calls visit with the anomaly of that RPC-ID. 0, or -ENOENT. */
 int bs_store_find(struct bs_store *store, uint64_t rpc_id,
-	void (*visit)(void *context, const struct bs_rec_verdict *verdict,
-		const struct bs_rpc_view *rpc),
+	void (*visit)(
+		void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc),
 	void *context);

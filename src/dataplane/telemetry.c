@@ -20,8 +20,7 @@
 /* Callbacks of 22.11 get no context. Written once, before the first command is registered. */
 static const struct bs_status_source *registered;
 
-static int
-fill_dict(struct rte_tel_data *data, const json_t *object);
+static int fill_dict(struct rte_tel_data *data, const json_t *object);
 
 static int
 add_dict(struct rte_tel_data *data, const char *key, const json_t *object)

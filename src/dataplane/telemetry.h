@@ -13,5 +13,4 @@
  * and a second call is -EALREADY. 0, or what rte_telemetry said. Main thread, after
  * rte_eal_init.
  */
-int
-bs_telemetry_register(const struct bs_status_source *source);
+int bs_telemetry_register(const struct bs_status_source *source);

@@ -52,8 +52,8 @@ put_text(struct flat *flat, const char *key, const char *text)
 	put(flat, key, json_stringn(text, bytes), escaped);
 }
 
-static void
-flatten_members(struct flat *flat, const json_t *object, const char *prefix, unsigned depth);
+static void flatten_members(
+	struct flat *flat, const json_t *object, const char *prefix, unsigned depth);
 
 static void
 flatten_value(struct flat *flat, const char *prefix, const char *name, const json_t *value,

@@ -23,5 +23,4 @@
  *  - null is left out, true is 1, a real is a share: key_percent, rounded.
  * The caller owns the result. NULL: no memory. Any thread.
  */
-json_t *
-bs_telemetry_flatten(const json_t *answer, const char *list);
+json_t *bs_telemetry_flatten(const json_t *answer, const char *list);

@@ -7,8 +7,8 @@
 #define BS_TSC_ERROR_MAX_PPM 1000u /* 0.1 % */
 
 struct bs_tsc_clock {
-	uint64_t hz;            /* measured against CLOCK_MONOTONIC_RAW */
-	uint64_t error_ppm;     /* of that rate, in a second measurement */
+	uint64_t hz;		/* measured against CLOCK_MONOTONIC_RAW */
+	uint64_t error_ppm;	/* of that rate, in a second measurement */
 	uint64_t eal_error_ppm; /* of the rate that EAL found, which may be rounded to 10 MHz */
 };
 

@@ -54,7 +54,8 @@ give_wait_fds(struct bs_lcore *lcore, struct bs_ingress *ingress)
 
 	if (ingress->rx_queue != 0)
 		return;
-	for (unsigned i = 0; i < port->wait_fd_count && lcore->wait_fd_count < BS_LCORE_WAIT_FDS; i++) {
+	for (unsigned i = 0; i < port->wait_fd_count && lcore->wait_fd_count < BS_LCORE_WAIT_FDS;
+		i++) {
 		lcore->wait_ingress[lcore->wait_fd_count] = ingress;
 		lcore->wait_fds[lcore->wait_fd_count++] = port->wait_fds[i];
 	}
@@ -90,7 +91,8 @@ give_tx_queues(struct bs_dataplane *dataplane)
 		struct bs_port *port = &dataplane->ports[p];
 
 		for (uint16_t q = 0; q < port->tx_queues; q++) {
-			/* a single tx queue goes where its port is polled, so that idle wakes one lcore */
+			/* a single tx queue goes where its port is polled, so that idle wakes one
+			 * lcore */
 			struct bs_lcore *lcore =
 				dataplane->lcores[(p + q) % dataplane->lcore_count];
 			struct bs_egress *egress = &lcore->egress[lcore->egress_count++];
@@ -106,7 +108,8 @@ give_tx_queues(struct bs_dataplane *dataplane)
 
 /* The lcore that drains what `producer` sends to a port, and its egress there. */
 static struct bs_egress *
-egress_for(struct bs_dataplane *dataplane, const struct bs_port *port, const struct bs_lcore *producer)
+egress_for(
+	struct bs_dataplane *dataplane, const struct bs_port *port, const struct bs_lcore *producer)
 {
 	struct bs_egress *any = NULL;
 
@@ -164,7 +167,7 @@ make_queue(struct bs_dataplane *dataplane, struct bs_lcore *producer, const stru
 	queue->drainer = egress->lcore;
 	queue->service = (uint16_t)service;
 	queue->class_ = other ? OTHER_CLASS
-		: in	      ? config->services[service].class_in
+			: in  ? config->services[service].class_in
 			      : config->services[service].class_out;
 	producer->queues[port->index][service] = queue;
 	egress_add(egress, queue);

@@ -111,7 +111,8 @@ frame_ipv6(struct frame *f, unsigned next, unsigned from, unsigned to)
 
 /* Sequence 0x01020304, acknowledgement 0x05060708, window 0x7210. options: a multiple of 4. */
 static inline void
-frame_tcp(struct frame *f, unsigned from, unsigned to, unsigned flags, const void *options, size_t n)
+frame_tcp(
+	struct frame *f, unsigned from, unsigned to, unsigned flags, const void *options, size_t n)
 {
 	f->l4 = f->n;
 	frame_u16(f, from);
@@ -165,8 +166,8 @@ typedef enum bs_parse frame_parser(struct bs_packet *packet);
  * before. packet->data is not valid afterwards.
  */
 static inline enum bs_parse
-frame_parse_with(
-	const uint8_t *bytes, uint32_t caplen, uint32_t len, struct bs_packet *packet, frame_parser *parse)
+frame_parse_with(const uint8_t *bytes, uint32_t caplen, uint32_t len, struct bs_packet *packet,
+	frame_parser *parse)
 {
 	uint8_t *copy = malloc(caplen > 0 ? caplen : 1);
 	enum bs_parse result;

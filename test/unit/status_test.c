@@ -131,7 +131,9 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 		fake, "records", "10 records lost: the analyzer did not take them in time");
 	*s = healthy;
 	s->loss.no_memory = 11;
-	assert_one_problem(fake, "records", "11 RPCs or pieces of evidence not kept: more were open on an lcore than its pools hold");
+	assert_one_problem(fake, "records",
+		"11 RPCs or pieces of evidence not kept: more were open on an lcore than its pools "
+		"hold");
 	*s = healthy;
 	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
 	assert_one_problem(fake, "mempool", "12 packets found no mbuf");

@@ -313,7 +313,8 @@ response_that_we_dropped_ends_with_its_resend(void **state)
 	rig_free(rig);
 }
 
-/* 100 segments of a response in a row, more than an RPC has marks: one stretch until the last resend. */
+/* 100 segments of a response in a row, more than an RPC has marks: one stretch until the last
+ * resend. */
 static void
 row_of_drops_is_one_stretch_until_its_last_resend(void **state)
 {
@@ -327,10 +328,11 @@ row_of_drops_is_one_stretch_until_its_last_resend(void **state)
 	departed(rig, SEND(rig, .t = 10 * MS, .text = GET_A).handle, 10 * MS);
 	SEND(rig, .from = SERVER, .t = 12 * MS, .ack = GET, .text = head);
 	for (unsigned i = 0; i < 100; i++) {
-		SEND(rig, .from = SERVER, .t = 13 * MS, .seq = body + 5 * i, .ack = GET, .text = "01234");
+		SEND(rig, .from = SERVER, .t = 13 * MS, .seq = body + 5 * i, .ack = GET,
+			.text = "01234");
 		rig->packet.data = rig->bytes;
-		bs_tracker_dropped(
-			rig->tracker, &rig->packet, APP_QUEUE, BS_REASON_APP_QUEUE_FULL, T0 + 13 * MS);
+		bs_tracker_dropped(rig->tracker, &rig->packet, APP_QUEUE, BS_REASON_APP_QUEUE_FULL,
+			T0 + 13 * MS);
 	}
 	for (unsigned i = 0; i < 100; i++)
 		handle = SEND(rig, .from = SERVER, .t = (200 + i) * MS, .seq = body + 5 * i,
