@@ -59,7 +59,14 @@ void bs_drain_set(
 	struct bs_drain_log *log, uint64_t t_ns, enum bs_drain_state state, unsigned served);
 
 /*
- * After the fact: from t_begin (the time of the last set or insert) to t_end it
+ * Until t_ns it was in the state it is in: what is inserted next begins then, not
+ * when the state was last set. A t_ns before the last call's does nothing. Drainer
+ * only.
+ */
+void bs_drain_advance(struct bs_drain_log *log, uint64_t t_ns);
+
+/*
+ * After the fact: from t_begin (the time of the last call) to t_end it
  * was in `state` (a hang shows only when it is over), and from t_end on again in
  * what it was in before. Nothing happens unless t_end is later. Drainer only.
  */

@@ -284,12 +284,18 @@ bs_drain_destroy(struct bs_drain_log *log)
 }
 
 void
+bs_drain_advance(struct bs_drain_log *log, uint64_t t_ns)
+{
+	if (t_ns > log->t_last)
+		log->t_last = t_ns;
+}
+
+void
 bs_drain_set(struct bs_drain_log *log, uint64_t t_ns, enum bs_drain_state state, unsigned served)
 {
 	if (state != BS_DRAIN_SERVE || served > log->served_max)
 		served = BS_DRAIN_OTHER;
-	if (t_ns > log->t_last)
-		log->t_last = t_ns;
+	bs_drain_advance(log, t_ns);
 	change(log, log->t_last, (uint8_t)state, (uint8_t)served);
 }
 

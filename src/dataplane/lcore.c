@@ -66,14 +66,21 @@ bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_
 /* --- time ----------------------------------------------------------------------- */
 
 static void
+log_insert(struct bs_drain_log *log, uint64_t t_before, uint64_t t, enum bs_drain_state state)
+{
+	bs_drain_advance(log, t_before);
+	bs_drain_insert(log, t, state);
+}
+
+static void
 logs_insert(struct bs_lcore *lcore, uint64_t t_before, uint64_t t, enum bs_drain_state state)
 {
 	bs_count(&lcore->away_ns[state], t - t_before);
-	bs_drain_insert(lcore->rx_log, t, state);
+	log_insert(lcore->rx_log, t_before, t, state);
 	for (unsigned i = 0; i < lcore->egress_count; i++) {
 		/* who sleeps until the port's rate lets it go on is paused by the port */
 		if (state != BS_DRAIN_SLEEP || lcore->egress[i].t_rate_ready == 0)
-			bs_drain_insert(lcore->egress[i].log, t, state);
+			log_insert(lcore->egress[i].log, t_before, t, state);
 	}
 }
 

@@ -354,6 +354,50 @@ a_hang_in_the_app_queue_goes_before_the_pause_it_lies_in(void **state)
 	gb_close(gb);
 }
 
+/*
+ * The way to the wire is blocked when it is looked at, at T0; then 32 packets to the service take
+ * 80 us; then the lcore is away. The 80 us are still a pause.
+ */
+static void
+a_hang_begins_when_the_lcore_was_seen_last_whoever_it_served(void **state)
+{
+	struct gb *gb = gb_open(&(struct gb_setup){.room = {[GB_WIRE] = 4}});
+	struct gb_flow flow = gb_flow(40000, 6379);
+	const uint16_t out = gb_buffer(gb, "kv.app.out");
+	struct bs_rpc_view rpc;
+	struct frame frame;
+
+	(void)state;
+	gb_connect(gb);
+	gb_handshake(gb, &flow);
+	gb_message(&frame, &flow, GB_CLIENT, 7, 100);
+	gb_pass(gb, GB_WIRE, &frame);
+	for (unsigned i = 0; i < 4; i++) {
+		gb_ack(&frame, &flow, GB_SERVER);
+		gb_pass(gb, GB_LOCAL, &frame);
+	}
+	gb_message(&frame, &flow, GB_SERVER, 7, 60);
+	gb_pass(gb, GB_LOCAL, &frame);
+	gb_arp(&frame);
+	for (unsigned i = 0; i < 32; i++)
+		gb_inject(gb, GB_WIRE, &frame);
+	gb_time.tx_ns = 2500;
+	gb_turn(gb);
+	gb_time.tx_ns = 0;
+	/* the packet that was refused took its time, too */
+	assert_int_equal(gb_time.now_ns, GB_T0 + 33 * 2500);
+	gb_time.now_ns += 20 * GB_MS;
+	assert_int_equal(gb_drain(gb, GB_WIRE), 4);
+	gb_turn(gb);
+	gb_ack(&frame, &flow, GB_CLIENT);
+	gb_pass(gb, GB_WIRE, &frame);
+	gb_collect(gb, 1);
+	rpc = gb_rpc(gb, 0);
+	gb_assert_parts(&rpc, {20 * GB_MS, out, BS_CAUSE_HANG, BS_DETAIL_STALLED},
+		{33 * 2500, out, BS_CAUSE_PAUSE, 0});
+	gb_close(gb);
+}
+
 static void
 a_held_lcore_is_a_stall_and_only_if_faults_are_allowed(void **state)
 {
@@ -401,6 +445,7 @@ main(void)
 		GB_TEST(a_sleeping_lcore_is_not_told_as_hung),
 		GB_TEST(a_sleep_that_a_packet_met_is_told_as_sleep),
 		GB_TEST(a_hang_in_the_app_queue_goes_before_the_pause_it_lies_in),
+		GB_TEST(a_hang_begins_when_the_lcore_was_seen_last_whoever_it_served),
 		GB_TEST(a_held_lcore_is_a_stall_and_only_if_faults_are_allowed),
 	};
 

@@ -483,6 +483,24 @@ hang_noticed_afterwards_takes_the_time_since_the_last_call(void **state)
 }
 
 static void
+interruption_begins_when_time_had_come_to(void **state)
+{
+	struct bs_drain_log *log = bs_drain_create(16, 2, 0);
+	struct bs_wait wait;
+
+	(void)state;
+	assert_non_null(log);
+	bs_drain_set(log, 100, BS_DRAIN_SERVE, 1);
+	bs_drain_advance(log, 180);
+	bs_drain_advance(log, 120); /* never back */
+	bs_drain_insert(log, 400, BS_DRAIN_STALLED);
+	bs_drain_wait(log, 1, 100, 450, &wait);
+	assert_int_equal(wait.stalled, 220);
+	assert_int_equal(wait.congestion, 80 + 50);
+	bs_drain_destroy(log);
+}
+
+static void
 slice_interrupted_before_its_first_ns_keeps_its_bytes(void **state)
 {
 	struct bs_drain_log *log = bs_drain_create(16, 2, 0);
@@ -598,6 +616,7 @@ main(void)
 		cmocka_unit_test(wrapped_log_names_only_culprits_it_still_holds),
 		cmocka_unit_test(wait_before_all_entries_is_wholly_unobserved),
 		cmocka_unit_test(hang_noticed_afterwards_takes_the_time_since_the_last_call),
+		cmocka_unit_test(interruption_begins_when_time_had_come_to),
 		cmocka_unit_test(slice_interrupted_before_its_first_ns_keeps_its_bytes),
 		cmocka_unit_test(flow_with_most_bytes_of_a_slice_is_named_among_many),
 		cmocka_unit_test(culprits_are_cut_to_the_longest_that_fit),
