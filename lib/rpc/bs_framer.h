@@ -80,7 +80,7 @@ struct bs_framer_ops {
 	 * Consumes bytes of direction `from_server` and stops right behind the
 	 * first thing it has to tell, or at the end of the piece. Returns the
 	 * bytes consumed (<= bytes; 0 only with BS_FRAME_BAD). frame is zeroed
-	 * by the caller; flags stay 0 while more bytes are needed.
+	 * by the caller, but for the label; flags stay 0 while more bytes are needed.
 	 */
 	size_t (*feed)(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_server,
 		const uint8_t *data, size_t bytes, struct bs_frame *frame);

@@ -252,16 +252,22 @@ service_discover(struct bs_tracker *tracker, const struct bs_tuple *tuple, unsig
 	return service;
 }
 
-/* Sets service, roles and framer of a new connection. False: nobody asked to follow it. */
-static bool
-flow_classify(struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet)
-{
-	bool guessed = false;
-	unsigned end, service;
+/* Of which service a connection is, and which of its ends is the client. */
+struct role {
+	unsigned service, client_end;
+	bool guessed;
+};
 
+/* False: nobody asked to follow it. */
+static bool
+find_role(struct bs_tracker *tracker, const struct bs_packet *packet, struct role *role)
+{
+	unsigned end;
+
+	role->guessed = false;
 	if (tracker->config.discover) {
-		end = guess_server_end(tracker, packet, &guessed);
-		service = service_discover(tracker, &packet->tuple, end);
+		end = guess_server_end(tracker, packet, &role->guessed);
+		role->service = service_discover(tracker, &packet->tuple, end);
 	} else {
 		/* a given service may be the client of another: then the handshake says */
 		unsigned at[2] = {service_at_end(tracker, &packet->tuple, 0),
@@ -271,15 +277,23 @@ flow_classify(struct bs_tracker *tracker, struct flow *flow, const struct bs_pac
 			return false;
 		end = at[0] == BS_SERVICE_OTHER;
 		if (at[0] != BS_SERVICE_OTHER && at[1] != BS_SERVICE_OTHER)
-			end = guess_server_end(tracker, packet, &guessed);
-		service = at[end];
+			end = guess_server_end(tracker, packet, &role->guessed);
+		role->service = at[end];
 	}
-	flow->service = (uint16_t)service;
-	flow->client_end = (uint8_t)!end;
-	flow->role_guessed = guessed;
-	flow->framer = service == BS_SERVICE_OTHER ? NULL : services(tracker)[service].framer;
-	flow->protocol_guessed = 0;
+	role->client_end = !end;
 	return true;
+}
+
+static void
+take_role(struct bs_tracker *tracker, struct flow *flow, const struct role *role)
+{
+	flow->service = (uint16_t)role->service;
+	flow->client_end = (uint8_t)role->client_end;
+	flow->role_guessed = role->guessed;
+	flow->framer = role->service == BS_SERVICE_OTHER
+			       ? NULL
+			       : services(tracker)[role->service].framer;
+	flow->protocol_guessed = 0;
 }
 
 /* --- making and forgetting -------------------------------------------------- */
@@ -330,11 +344,11 @@ flow_clear_rpcs(struct flow *flow)
 struct flow *
 flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t)
 {
-	struct flow probe, *flow;
 	uint32_t generation, at, *bucket;
+	struct flow *flow;
+	struct role role;
 
-	memset(&probe, 0, sizeof(probe));
-	if (!flow_classify(tracker, &probe, packet))
+	if (!find_role(tracker, packet, &role))
 		return NULL;
 	if (tracker->flow_free == NONE && !flow_evict(tracker, t)) {
 		count(tracker, BS_TRACK_FLOWS_REFUSED, 1);
@@ -344,7 +358,8 @@ flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t
 	flow = &tracker->flows[at];
 	tracker->flow_free = flow->bucket_next;
 	generation = flow->generation + 1;
-	*flow = probe;
+	memset(flow, 0, sizeof(*flow));
+	take_role(tracker, flow, &role);
 	flow->generation = generation;
 	flow->tuple = packet->tuple;
 	flow->hash = packet->hash;
@@ -379,12 +394,15 @@ void
 flow_reopen(
 	struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet, uint64_t t)
 {
+	struct role role;
+
 	flow_end(tracker, flow, BS_OUTCOME_UNANSWERED, t);
 	for (unsigned d = 0; d < 2; d++)
 		reset_stream(flow, d);
 	memset(&flow->frame, 0, sizeof(flow->frame));
 	memset(&flow->tagging, 0, sizeof(flow->tagging));
-	flow_classify(tracker, flow, packet);
+	if (find_role(tracker, packet, &role))
+		take_role(tracker, flow, &role);
 	flow->state = FLOW_OPEN;
 	flow->generation++;
 	flow->stream = tracker->stream_counter++;

@@ -170,8 +170,11 @@ hole_drain(struct step *step)
 	struct bs_tracker *tracker = step->tracker;
 	struct flow *flow = step->flow;
 	struct hole *hole = &flow->hole[step->d];
-	const struct step saved = *step;
+	struct step saved;
 
+	if (hole->first == NONE)
+		return;
+	saved = *step;
 	step->shim_id = 0;
 	while (hole->first != NONE) {
 		const uint32_t at = hole->first;

@@ -344,7 +344,7 @@ message_feed(struct step *step, const uint8_t *data, uint32_t bytes)
 
 	if (!dir->in_message)
 		message_begins(step);
-	memset(&frame, 0, sizeof(frame));
+	memset(&frame, 0, offsetof(struct bs_frame, label));
 	n = (uint32_t)flow->framer->ops->feed(
 		flow->framer, &flow->frame, step->d == FROM_SERVICE, data, bytes, &frame);
 	if (n == 0 || n > bytes || (frame.flags & BS_FRAME_BAD)) {
@@ -499,7 +499,7 @@ message_datagram(struct step *step, const uint8_t *data, uint32_t bytes)
 		turn_bytes(step, bytes);
 		return;
 	}
-	memset(&frame, 0, sizeof(frame));
+	memset(&frame, 0, offsetof(struct bs_frame, label));
 	dir->t_message = step->t;
 	dir->message_begin = dir->next;
 	dir->rpc = NONE;
