@@ -141,8 +141,13 @@ void bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packe
 	const struct bs_arrival *arrival, const struct bs_piece *more_payload, unsigned piece_count,
 	struct bs_tracked *tracked);
 
-/* Starts loading the cache lines that bs_tracker_packet() of this packet will need. */
+/*
+ * Start loading what bs_tracker_packet() of a packet with this hash will need:
+ * first where its flow is found, and some packets later, when that has come, the
+ * flow itself.
+ */
 void bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash);
+void bs_tracker_prefetch_flow(const struct bs_tracker *tracker, uint32_t hash);
 
 /* One stay in one of our buffers of the packet that completed messages; parts sum to t_out - t_in.
  */

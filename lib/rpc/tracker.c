@@ -102,6 +102,20 @@ bs_tracker_prefetch(const struct bs_tracker *tracker, uint32_t hash)
 	__builtin_prefetch(&tracker->flow_buckets[hash & tracker->flow_mask]);
 }
 
+void
+bs_tracker_prefetch_flow(const struct bs_tracker *tracker, uint32_t hash)
+{
+	const uint32_t at = tracker->flow_buckets[hash & tracker->flow_mask];
+	const uint8_t *flow;
+
+	if (at == NONE)
+		return;
+	/* the rest is for messages that begin or end */
+	flow = (const uint8_t *)&tracker->flows[at];
+	for (size_t i = 0; i < offsetof(struct flow, tagging); i += 64)
+		__builtin_prefetch(flow + i);
+}
+
 #define MARK_BYTES 64u
 
 /* Tells datagrams apart that have one IP ID, as some senders give all of theirs. FNV-1a. */

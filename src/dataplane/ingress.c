@@ -259,11 +259,16 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 		bs_tracker_prefetch(lcore->tracker, burst->packets[kept].hash);
 		burst->mbufs[kept++] = mbuf;
 	}
+	for (unsigned i = 0; i < kept && i < PREFETCH_AHEAD; i++)
+		bs_tracker_prefetch_flow(lcore->tracker, burst->packets[i].hash);
 	for (unsigned i = 0; i < kept; i++) {
 		unsigned owner = may_hand_over && burst->packets[i].hash != 0
 					 ? owner_of(lcore, burst->packets[i].hash)
 					 : lcore->index;
 
+		if (i + PREFETCH_AHEAD < kept)
+			bs_tracker_prefetch_flow(
+				lcore->tracker, burst->packets[i + PREFETCH_AHEAD].hash);
 		if (owner == lcore->index) {
 			take(lcore, burst, i);
 		} else {
