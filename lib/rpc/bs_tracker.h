@@ -101,7 +101,7 @@ struct bs_arrival {
 /* Names the messages that a packet completed, until its flow is forgotten. */
 struct bs_track_handle {
 	uint32_t flow;
-	uint32_t seq_end;
+	uint32_t seq_begin, seq_end; /* of the bytes up to which it brought the stream */
 	uint32_t generation;
 	uint8_t direction; /* 0: to the service, 1: from it */
 	uint8_t valid;

@@ -104,7 +104,9 @@ static unsigned
 carried(struct bs_tracker *tracker, const struct flow *flow, const struct bs_track_handle *handle,
 	struct rpc *found[WALK_MAX])
 {
-	const bool response = handle->direction == FROM_SERVICE;
+	const unsigned d = handle->direction;
+	const bool response = d == FROM_SERVICE;
+	const bool in_order = flow->tuple.transport == 6; /* of a stream they end in this order */
 	uint32_t at = response ? flow->done_first : flow->depart_first;
 	unsigned n = 0;
 
@@ -114,6 +116,8 @@ carried(struct bs_tracker *tracker, const struct flow *flow, const struct bs_tra
 		at = response ? rpc->done_next : rpc->next;
 		if (is_carried(flow, rpc, handle))
 			found[n++] = rpc;
+		else if (in_order && rpc->ended[d] && seq_before(handle->seq_end, rpc->end[d]))
+			break; /* and so do all that follow */
 	}
 	if (response && flow->rpc_open != NONE &&
 		is_carried(flow, &tracker->rpcs[flow->rpc_open], handle))
@@ -140,6 +144,9 @@ bs_tracker_stay(struct bs_tracker *tracker, const struct bs_track_handle *handle
 	unsigned n = flow == NULL ? 0 : carried(tracker, flow, handle, rpcs);
 
 	for (unsigned i = 0; i < n; i++) {
+		/* what an earlier packet completed, which has yet to leave, did not wait with this one */
+		if (rpcs[i]->ended[d] && !seq_before(handle->seq_begin, rpcs[i]->end[d]))
+			continue;
 		if (rpcs[i]->stay_count[d] == STAYS)
 			stays_to_marks(tracker, rpcs[i], d);
 		rpcs[i]->stay[d][rpcs[i]->stay_count[d]++] = *stay;

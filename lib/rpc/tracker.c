@@ -191,6 +191,9 @@ bs_tracker_packet(struct bs_tracker *tracker, const struct bs_packet *packet,
 	tracked->handle.generation = flow->generation;
 	tracked->handle.direction = (uint8_t)step.d;
 	tracked->handle.seq_end = flow->dir[step.d].next;
+	tracked->handle.seq_begin = packet->tuple.transport == 6
+					    ? packet->seq
+					    : tracked->handle.seq_end - packet->payload_len;
 	if (flow->done_first != NONE)
 		rpc_settle(tracker, flow, step.t);
 }

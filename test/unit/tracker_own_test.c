@@ -221,6 +221,34 @@ message_behind_a_hole_leaves_with_the_packet_that_fills_it(void **state)
 }
 
 static void
+wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave(void **state)
+{
+	struct rig *rig = live("http1");
+	struct bs_track_handle first, second, response;
+
+	(void)state;
+	first = SEND(rig, .t = 11 * MS, .text = GET_A).handle;
+	stay(rig, first,
+		(struct bs_stay){
+			.t_in = 11 * MS, .t_out = 15 * MS, .buffer = RX_RING, .stalled = 4 * MS});
+	second = SEND(rig, .t = 12 * MS, .seq = GET, .text = GET_B).handle;
+	stay(rig, second,
+		(struct bs_stay){
+			.t_in = 12 * MS, .t_out = 15 * MS, .buffer = RX_RING, .congestion = 3 * MS});
+	departed(rig, first, 15 * MS);
+	departed(rig, second, 15 * MS);
+	response =
+		SEND(rig, .from = SERVER, .t = 20 * MS, .ack = 2 * GET, .text = OK_5 OK_5).handle;
+	departed(rig, response, 20 * MS);
+	SEND(rig, .t = 22 * MS, .seq = 2 * GET, .ack = 2 * OK);
+	assert_int_equal(rig->told_count, 2);
+	assert_int_equal(told_ns(&rig->told[0], RX_RING, BS_CAUSE_HANG), 4 * MS);
+	assert_int_equal(told_ns(&rig->told[0], RX_RING, BS_CAUSE_CONGESTION), 0);
+	assert_int_equal(told_ns(&rig->told[1], RX_RING, BS_CAUSE_CONGESTION), 3 * MS);
+	rig_free(rig);
+}
+
+static void
 stale_handle_touches_nothing(void **state)
 {
 	struct rig *rig = live("http1");
@@ -732,6 +760,8 @@ main(void)
 		cmocka_unit_test(one_packet_carries_all_messages_that_it_completes),
 		cmocka_unit_test(packets_of_a_turn_leave_one_after_the_other),
 		cmocka_unit_test(message_behind_a_hole_leaves_with_the_packet_that_fills_it),
+		cmocka_unit_test(
+			wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave),
 		cmocka_unit_test(stale_handle_touches_nothing),
 		cmocka_unit_test(request_that_we_dropped_is_linked_to_its_resend),
 		cmocka_unit_test(response_that_we_dropped_ends_with_its_resend),
