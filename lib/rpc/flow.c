@@ -290,9 +290,8 @@ take_role(struct bs_tracker *tracker, struct flow *flow, const struct role *role
 	flow->service = (uint16_t)role->service;
 	flow->client_end = (uint8_t)role->client_end;
 	flow->role_guessed = role->guessed;
-	flow->framer = role->service == BS_SERVICE_OTHER
-			       ? NULL
-			       : services(tracker)[role->service].framer;
+	flow->framer =
+		role->service == BS_SERVICE_OTHER ? NULL : services(tracker)[role->service].framer;
 	flow->protocol_guessed = 0;
 }
 

@@ -144,7 +144,8 @@ bs_tracker_stay(struct bs_tracker *tracker, const struct bs_track_handle *handle
 	unsigned n = flow == NULL ? 0 : carried(tracker, flow, handle, rpcs);
 
 	for (unsigned i = 0; i < n; i++) {
-		/* what an earlier packet completed, which has yet to leave, did not wait with this one */
+		/* what an earlier packet completed, which has yet to leave, did not wait with this
+		 * one */
 		if (rpcs[i]->ended[d] && !seq_before(handle->seq_begin, rpcs[i]->end[d]))
 			continue;
 		if (rpcs[i]->stay_count[d] == STAYS)

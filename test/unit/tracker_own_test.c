@@ -233,8 +233,10 @@ wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave(void **sta
 			.t_in = 11 * MS, .t_out = 15 * MS, .buffer = RX_RING, .stalled = 4 * MS});
 	second = SEND(rig, .t = 12 * MS, .seq = GET, .text = GET_B).handle;
 	stay(rig, second,
-		(struct bs_stay){
-			.t_in = 12 * MS, .t_out = 15 * MS, .buffer = RX_RING, .congestion = 3 * MS});
+		(struct bs_stay){.t_in = 12 * MS,
+			.t_out = 15 * MS,
+			.buffer = RX_RING,
+			.congestion = 3 * MS});
 	departed(rig, first, 15 * MS);
 	departed(rig, second, 15 * MS);
 	response =
