@@ -133,9 +133,8 @@ reset_stream(struct flow *flow, unsigned d)
 	memset(&flow->round_trip[d], 0, sizeof(flow->round_trip[d]));
 	flow->isn_known[d] = 0;
 	flow->ip_id_last[d] = 0;
-	flow->ip_id_run = flow->unseen = 0;
+	flow->ip_id_run = flow->unseen = flow->unseen_ids = 0;
 	flow->window[d].count = 0;
-	flow->tsval_last[d] = 0;
 }
 
 /* --- services and roles ---------------------------------------------------- */
@@ -216,22 +215,61 @@ usual_port(const struct bs_tracker *tracker, uint16_t port)
 	return framer_of_port(tracker, port) != NULL;
 }
 
-/* Which end serves: the handshake says; else a known port; else the lower port. */
+/* Does the payload make sense as a message from the server, or to it? 1, -1; 0: both or neither. */
+static int
+from_server_by_content(const struct bs_tracker *tracker, const struct bs_packet *packet)
+{
+	const struct bs_framer *opaque = &tracker->config.framers->list[BS_PROTOCOL_OPAQUE];
+	const uint8_t *payload = packet->data + packet->payload;
+	const bool udp = packet->tuple.transport != 6;
+	const struct bs_framer *as[2];
+	struct bs_frame frame;
+
+	if (packet->payload_cap == 0)
+		return 0;
+	for (unsigned from = 0; from < 2; from++) {
+		uint16_t port = packet->tuple.port[from ? packet->direction : !packet->direction];
+
+		as[from] = bs_framers_guess(
+			tracker->config.framers, port, udp, from, payload, packet->payload_cap);
+	}
+	if ((as[0] == opaque) != (as[1] == opaque))
+		return as[0] == opaque ? 1 : -1;
+	memset(&frame, 0, sizeof(frame));
+	if (!udp || as[0]->ops->datagram_feed == NULL ||
+		!as[0]->ops->datagram_feed(as[0], false, payload, packet->payload_cap, &frame))
+		return 0;
+	return frame.role == BS_ROLE_RESPONSE ? 1 : frame.role == BS_ROLE_REQUEST ? -1 : 0;
+}
+
+/*
+ * Which end serves: the handshake says; else a port that a protocol usually has;
+ * else an end that is known to serve; else what is said; else who speaks first
+ * over UDP, the lower port over TCP.
+ */
 static unsigned
-guess_server_end(const struct bs_tracker *tracker, const struct bs_packet *packet, bool *guessed)
+guess_server_end(struct bs_tracker *tracker, const struct bs_packet *packet, bool *guessed)
 {
 	const struct bs_tuple *tuple = &packet->tuple;
+	bool usual[2], known[2];
+	int said;
 
 	*guessed = false;
 	if (tuple->transport == 6 && (packet->tcp_flags & BS_TCP_SYN))
 		return packet->tcp_flags & BS_TCP_ACK ? packet->direction : !packet->direction;
 	*guessed = true;
 	for (unsigned end = 0; end < 2; end++) {
-		if (usual_port(tracker, tuple->port[end]) &&
-			!usual_port(tracker, tuple->port[!end]))
-			return end;
+		usual[end] = usual_port(tracker, tuple->port[end]);
+		known[end] = service_at_end(tracker, tuple, end) != BS_SERVICE_OTHER;
 	}
-	if (tuple->port[0] == tuple->port[1])
+	if (usual[0] != usual[1])
+		return usual[1];
+	if (known[0] != known[1])
+		return known[1];
+	said = from_server_by_content(tracker, packet);
+	if (said != 0)
+		return said > 0 ? packet->direction : !packet->direction;
+	if (tuple->transport != 6 || tuple->port[0] == tuple->port[1])
 		return !packet->direction;
 	return tuple->port[1] < tuple->port[0];
 }

@@ -354,9 +354,11 @@ message_feed(struct step *step, const uint8_t *data, uint32_t bytes)
 	dir->next += n;
 	if (frame.flags & BS_FRAME_HEAD)
 		message_head(step, &frame);
-	dir->until_close = frame.until_close != 0;
-	if (frame.until_close == BS_UNTIL_TUNNEL)
+	if (frame.until_close == BS_UNTIL_TUNNEL) {
+		message_ends(step); /* what comes is another protocol, and no part of this RPC */
 		flow->dir[!step->d].until_close = 1;
+	}
+	dir->until_close = frame.until_close != 0;
 	if (frame.flags & BS_FRAME_SKIP) {
 		dir->skip = frame.skip;
 		dir->skip_ends = (frame.flags & BS_FRAME_END) != 0;

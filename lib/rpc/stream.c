@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define DUPLICATE_NS 1000000ull /* the same packet twice within this is a copy of the capture's */
+#define COPY_NS 100000000ull	/* if all of it says so; below any retransmission timeout */
 #define MSS_MAX 1460u		/* larger payloads are segments merged on their way */
 
 uint16_t
@@ -45,20 +46,38 @@ data_in_order(struct step *step, const struct bs_piece *pieces, unsigned piece_c
 		message_gap(step, end - dir->next);
 }
 
+/*
+ * The last bytes once more, in the same packet: with its IP ID, or where there is
+ * none its timestamp, soon; or both, within less than any timeout. A sender makes
+ * a new packet of what it sends again, and not within the tick.
+ */
 bool
 stream_is_duplicate(const struct step *step, uint32_t high)
 {
 	const struct bs_packet *packet = step->packet;
 	const struct flow *flow = step->flow;
+	const struct direction *dir = &flow->dir[step->d];
+	const bool has_id = packet->tuple.ip_version == 4 && packet->ip_id != 0;
+	const bool same_tick = (packet->tcp_options & BS_TCPOPT_TIMESTAMP) &&
+			       packet->tsval == flow->tsval_new[step->d];
 
-	if (high != flow->dir[step->d].high || step->t >= flow->t_last + DUPLICATE_NS)
+	if (high != dir->high || dir->t_progress == 0)
 		return false;
-	if (packet->tuple.ip_version == 4 && packet->ip_id != 0)
-		return packet->ip_id == flow->ip_id_last[step->d];
-	/* Nobody sends the last bytes again in the same tick: a resend needs a timeout, or later
-	 * bytes. */
-	return (packet->tcp_options & BS_TCPOPT_TIMESTAMP) &&
-	       packet->tsval == flow->tsval_last[step->d];
+	if (has_id && packet->ip_id != flow->ip_id_new[step->d])
+		return false;
+	if (!has_id && !same_tick)
+		return false;
+	return step->t < dir->t_progress + (has_id && same_tick ? COPY_NS : DUPLICATE_NS);
+}
+
+void
+stream_progressed(struct step *step)
+{
+	struct flow *flow = step->flow;
+
+	flow->dir[step->d].t_progress = step->t;
+	flow->ip_id_new[step->d] = step->packet->ip_id;
+	flow->tsval_new[step->d] = step->packet->tsval;
 }
 
 /* A stream that we join: its first byte is somewhere in a message, and messages came before. */
@@ -109,7 +128,7 @@ data_next(struct step *step, const struct bs_piece *pieces, unsigned piece_count
 		round_trip->seq = end;
 	}
 	window_released(step, end);
-	dir->t_progress = step->t;
+	stream_progressed(step);
 	if (behind == NONE || !seq_before(dir->next, step->tracker->chunks[behind].seq)) {
 		data_in_order(step, pieces, piece_count);
 	} else {
@@ -159,7 +178,7 @@ stream_data(struct step *step, const struct bs_piece *pieces, unsigned piece_cou
 	}
 	if (seq_before(dir->high, end))
 		dir->high = end;
-	dir->t_progress = step->t;
+	stream_progressed(step);
 	hole_keep(step, pieces, piece_count);
 }
 
@@ -443,5 +462,4 @@ stream_packet(struct step *step, const struct bs_piece *pieces, unsigned piece_c
 	if (packet->tcp_flags & BS_TCP_RST)
 		stream_reset(step);
 	flow->ip_id_last[step->d] = packet->ip_id;
-	flow->tsval_last[step->d] = packet->tsval;
 }

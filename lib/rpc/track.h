@@ -130,9 +130,11 @@ struct flow {
 	uint32_t wheel_prev, wheel_next;
 	uint16_t wheel_slot;
 	uint16_t ip_id_last[2];
-	uint8_t ip_id_run; /* IDs from the service that followed each other by one */
-	uint8_t unseen;	   /* a packet from the service was lost before us */
-	uint32_t tsval_last[2];
+	uint8_t ip_id_run;  /* IDs from the service that followed each other by one */
+	uint8_t unseen;	    /* an ACK stands behind bytes of the service that were lost before us */
+	uint8_t unseen_ids; /* IP IDs of the service left out since the request */
+	uint16_t ip_id_new[2]; /* of the last packet with new bytes */
+	uint32_t tsval_new[2]; /* the same */
 	uint8_t protocol_guessed, role_guessed;
 	uint8_t turn_answered; /* opaque: the turn in progress has been answered */
 	uint8_t request_gap;   /* requests may be missing behind the last one */
@@ -324,6 +326,8 @@ void arrival_estimate(struct step *step, const struct bs_arrival *arrival);
 
 /* stream.c */
 void stream_packet(struct step *step, const struct bs_piece *pieces, unsigned piece_count);
+/* The packet in hand brings bytes that were never seen; it may come again as a copy. */
+void stream_progressed(struct step *step);
 /* The packet in hand is a copy made by the capture, not by a sender. */
 bool stream_is_duplicate(const struct step *step, uint32_t high);
 /* Payload comes no more: what is missing is a gap, what stands behind it is delivered. */

@@ -146,7 +146,7 @@ datagram(struct step *step)
 	}
 	message_datagram(step, packet->data + packet->payload, packet->payload_cap);
 	flow->dir[step->d].high = mark;
-	flow->ip_id_last[step->d] = packet->ip_id;
+	stream_progressed(step);
 }
 
 void

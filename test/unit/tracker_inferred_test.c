@@ -97,14 +97,30 @@ answered_after(struct rig *rig, uint64_t wait, unsigned lost)
 static void
 response_lost_before_us_is_known_by_the_ip_id_left_out(void **state)
 {
-	struct told told = answered_after(with_run(), 300 * MS, 1);
+	struct told told = answered_after(with_run(), 240 * MS, 1);
 
 	(void)state;
 	/* It cannot have come sooner than the handshake's round trip of 1 ms. */
 	ASSERT_SEGMENT(&told, 0, 0, MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
-	ASSERT_SEGMENT(&told, 1, MS, 300 * MS, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
+	ASSERT_SEGMENT(&told, 1, MS, 240 * MS, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
 	assert_int_equal(told.segments[1].quality, BS_QUALITY_ESTIMATED);
 	assert_int_equal(told.rpc.retransmissions, 1);
+}
+
+/* One lost packet explains one timeout of 200 ms (and a quarter), two 200 and 400, not a slow
+ * service. */
+static void
+lost_response_explains_no_more_than_its_timeouts(void **state)
+{
+	struct told told = answered_after(with_run(), 2000 * MS, 1);
+	uint64_t drop = told_ns(&told, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
+
+	(void)state;
+	assert_in_range(drop, 250 * MS, 253 * MS);
+	assert_int_equal(told_ns(&told, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE), 2000 * MS - drop);
+	told = answered_after(with_run(), 2000 * MS, 2);
+	drop = told_ns(&told, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
+	assert_in_range(drop, 750 * MS, 753 * MS);
 }
 
 static void
@@ -194,6 +210,7 @@ main(void)
 		cmocka_unit_test(resend_is_spurious_if_its_ack_echoes_the_first_copy),
 		cmocka_unit_test(echo_of_the_first_of_two_resends_does_not_make_it_spurious),
 		cmocka_unit_test(response_lost_before_us_is_known_by_the_ip_id_left_out),
+		cmocka_unit_test(lost_response_explains_no_more_than_its_timeouts),
 		cmocka_unit_test(
 			slow_answer_is_the_service_where_no_id_is_left_out_or_no_timeout_has_passed),
 		cmocka_unit_test(ids_that_do_not_count_say_nothing),

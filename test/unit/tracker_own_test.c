@@ -704,6 +704,39 @@ discovered_services_are_named_once_and_roles_follow_the_handshake(void **state)
 	rig_free(rig);
 }
 
+/* Where no port says who serves: what is said, then what is known, then who speaks first. */
+static void
+roles_without_a_handshake_follow_the_content(void **state)
+{
+	const char query[] = "\0\7\1\0\0\1\0\0\0\0\0\0\3abc\0\0\1\0\1";
+	const char answer[] = "\0\7\x81\x80\0\1\0\0\0\0\0\0\3abc\0\0\1\0\1";
+	struct rig *rig = rig_new(NULL, 53000);
+
+	(void)state;
+	rig->config.discover = true;
+	rig->config.service_count = 0;
+	rig_start(rig);
+	rig->client_port = 40000;
+	rig_datagram(rig, SERVER, MS, answer, sizeof(answer) - 1);
+	assert_int_equal(rig->tracked.direction, 1);
+	rig->client_port = 41000;
+	rig_datagram(rig, CLIENT, MS, query, sizeof(query) - 1);
+	assert_int_equal(rig->tracked.direction, 0);
+	rig->client_port = 42000;
+	rig_datagram(rig, SERVER, MS, "?", 1); /* known by now */
+	assert_int_equal(rig->tracked.direction, 1);
+	rig->service.port = 53001;
+	rig_datagram(rig, CLIENT, MS, "?", 1); /* speaks first */
+	assert_int_equal(rig->tracked.direction, 0);
+	rig->service.port = 45000;
+	SEND(rig, .from = SERVER, .t = 2 * MS, .ack = GET, .text = OK_5);
+	assert_int_equal(rig->tracked.direction, 1);
+	SEND(rig, .t = 3 * MS, .seq = GET, .ack = OK, .text = GET_A);
+	assert_int_equal(rig->tracked.direction, 0);
+	assert_int_equal(rig->name_count, 3);
+	rig_free(rig);
+}
+
 static void
 full_sink_costs_records_and_is_counted(void **state)
 {
@@ -781,6 +814,7 @@ main(void)
 		cmocka_unit_test(traffic_of_no_given_service_is_not_followed),
 		cmocka_unit_test(each_of_many_given_services_is_found),
 		cmocka_unit_test(discovered_services_are_named_once_and_roles_follow_the_handshake),
+		cmocka_unit_test(roles_without_a_handshake_follow_the_content),
 		cmocka_unit_test(full_sink_costs_records_and_is_counted),
 		cmocka_unit_test(create_refuses_what_makes_no_sense),
 	};

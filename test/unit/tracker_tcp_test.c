@@ -432,6 +432,7 @@ small_window_pauses_the_response_until_it_opens(void **state)
 	ASSERT_SEGMENT(told, 1, 2 * MS, 3 * MS, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_TRANSFER);
 	/* Up to what the window that opened let come, a round trip later. */
 	ASSERT_SEGMENT(told, 2, 3 * MS, 205 * MS, BS_BUFFER_CLIENT_SOCKET_RX, BS_CAUSE_PAUSE);
+	assert_int_equal(told->rpc.segment_count, 3);
 	assert_int_equal(told->events[0].type, BS_CAUSE_PAUSE);
 	assert_int_equal(rig_counter(rig, BS_TRACK_ZERO_WINDOW), 1);
 	rig_free(rig);

@@ -414,6 +414,26 @@ response_until_close_ends_with_fin_and_not_with_reset(void **state)
 	}
 }
 
+/* What follows 101 is another protocol: the RPC is the agreement on it. */
+static void
+upgrade_ends_with_its_response(void **state)
+{
+	struct rig *rig = connected();
+	const char head[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+	uint32_t n = sizeof(head) - 1;
+
+	(void)state;
+	SEND(rig, .t = 10 * MS, .text = GET_A);
+	SEND(rig, .from = SERVER, .t = 13 * MS, .ack = GET, .text = head, .bytes = n + 100);
+	SEND(rig, .t = 14 * MS, .seq = GET, .ack = n + 100, .text = GET_B);
+	SEND(rig, .from = SERVER, .t = 50 * SEC, .seq = n + 100, .ack = 2 * GET, .text = OK_5);
+	SEND(rig, .t = 51 * SEC, .seq = 2 * GET, .ack = n + 100 + OK);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told_latency(&rig->told[0]), 3 * MS);
+	assert_int_equal(rig->told[0].rpc.response_bytes, n);
+	rig_free(rig);
+}
+
 /* Q02: the last answer was complete long before the connection was closed. */
 static void
 close_after_idling_does_not_lengthen_the_last_answer(void **state)
@@ -664,6 +684,7 @@ main(void)
 		cmocka_unit_test(early_answer_is_flagged_and_ends_with_the_response),
 		cmocka_unit_test(reset_ends_what_is_open),
 		cmocka_unit_test(response_until_close_ends_with_fin_and_not_with_reset),
+		cmocka_unit_test(upgrade_ends_with_its_response),
 		cmocka_unit_test(close_after_idling_does_not_lengthen_the_last_answer),
 		cmocka_unit_test(unanswered_and_open_rpcs_are_told_with_their_age),
 		cmocka_unit_test(response_that_nobody_asked_for_is_an_orphan),
