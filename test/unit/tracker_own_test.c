@@ -230,13 +230,16 @@ wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave(void **sta
 	first = SEND(rig, .t = 11 * MS, .text = GET_A).handle;
 	stay(rig, first,
 		(struct bs_stay){
-			.t_in = 11 * MS, .t_out = 15 * MS, .buffer = RX_RING, .stalled = 4 * MS});
+			.t_in = 11 * MS, .t_out = 13 * MS, .buffer = RX_RING, .stalled = 2 * MS});
 	second = SEND(rig, .t = 12 * MS, .seq = GET, .text = GET_B).handle;
 	stay(rig, second,
-		(struct bs_stay){.t_in = 12 * MS,
+		(struct bs_stay){
+			.t_in = 12 * MS, .t_out = 15 * MS, .buffer = RX_RING, .stalled = 3 * MS});
+	stay(rig, first,
+		(struct bs_stay){.t_in = 13 * MS,
 			.t_out = 15 * MS,
-			.buffer = RX_RING,
-			.congestion = 3 * MS});
+			.buffer = APP_QUEUE,
+			.congestion = 2 * MS});
 	departed(rig, first, 15 * MS);
 	departed(rig, second, 15 * MS);
 	response =
@@ -244,9 +247,9 @@ wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave(void **sta
 	departed(rig, response, 20 * MS);
 	SEND(rig, .t = 22 * MS, .seq = 2 * GET, .ack = 2 * OK);
 	assert_int_equal(rig->told_count, 2);
-	assert_int_equal(told_ns(&rig->told[0], RX_RING, BS_CAUSE_HANG), 4 * MS);
-	assert_int_equal(told_ns(&rig->told[0], RX_RING, BS_CAUSE_CONGESTION), 0);
-	assert_int_equal(told_ns(&rig->told[1], RX_RING, BS_CAUSE_CONGESTION), 3 * MS);
+	assert_int_equal(told_ns(&rig->told[0], RX_RING, BS_CAUSE_HANG), 2 * MS);
+	assert_int_equal(told_ns(&rig->told[0], APP_QUEUE, BS_CAUSE_CONGESTION), 2 * MS);
+	assert_int_equal(told_ns(&rig->told[1], RX_RING, BS_CAUSE_HANG), 3 * MS);
 	rig_free(rig);
 }
 
