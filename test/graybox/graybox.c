@@ -17,7 +17,7 @@
 #include "gb_records.h"
 
 #define EXIT_SKIPPED 77
-#define CONFIG_TEXT 16384
+#define CONFIG_TEXT 65536
 #define ROOM_PLENTY 8192u
 #define IN_ROOM 16384u
 
@@ -117,12 +117,13 @@ device_name(char name[RTE_ETH_NAME_MAX_LEN], unsigned port)
 int
 gb_configure(const struct gb_setup *setup, struct bs_config *config, char *error)
 {
-	char text[CONFIG_TEXT], device[2][RTE_ETH_NAME_MAX_LEN];
+	static char text[CONFIG_TEXT];
+	char device[2][RTE_ETH_NAME_MAX_LEN];
 
 	device_name(device[GB_WIRE], GB_WIRE);
 	device_name(device[GB_LOCAL], GB_LOCAL);
 	snprintf(text, sizeof(text),
-		"{\"eal\": {\"lcores\": \"0-%u\", \"memory\": \"32M\"},\n"
+		"{\"eal\": {\"lcores\": \"0-%u\", \"memory\": \"%s\"},\n"
 		"\"ports\": {\"wire\": {\"device\": [\"%s\"]%s}, \"local\": {\"device\": "
 		"[\"%s\"]%s}},\n"
 		"\"paths\": [{\"wire\": \"wire\", \"service\": \"local\"}],\n"
@@ -132,7 +133,7 @@ gb_configure(const struct gb_setup *setup, struct bs_config *config, char *error
 		"\"services\": [%s],\n"
 		"\"shim\": {%s},\n"
 		"\"analyzer\": {\"mode\": \"%s\"}%s}",
-		setup->lcores == 0 ? 0 : setup->lcores - 1,
+		setup->lcores == 0 ? 0 : setup->lcores - 1, or_else(setup->memory, "32M"),
 		or_else(setup->wire_device, device[GB_WIRE]), or_else(setup->wire, ""),
 		device[GB_LOCAL], or_else(setup->local, ""),
 		or_else(setup->services,
@@ -163,39 +164,59 @@ open_port(struct gb *gb, const struct gb_setup *setup, unsigned port)
 	assert_int_equal(rte_eth_dev_get_port_by_name(device, &gb->port[port]), 0);
 }
 
-struct gb *
-gb_open(const struct gb_setup *setup)
+/* All but the dataplane. */
+static struct gb *
+open_around(const struct gb_setup *setup)
 {
-	static const struct gb_setup defaults;
-	char error[BS_DATAPLANE_ERROR_BYTES];
-	unsigned lcore_ids[BS_CONFIG_LCORES];
+	char error[BS_CONFIG_ERROR_BYTES];
 	struct gb *gb = calloc(1, sizeof(*gb));
 
 	assert_non_null(gb);
 	assert_null(open_gb);
 	open_gb = gb;
 	gb->analyzer = -1;
-	if (setup == NULL)
-		setup = &defaults;
 	memset(&gb_time, 0, sizeof(gb_time));
 	gb_time.now_ns = GB_T0;
 	bs_clock_now_ns = read_clock;
-	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++)
-		lcore_ids[i] = i;
 	opened++;
 	open_port(gb, setup, GB_WIRE);
 	open_port(gb, setup, GB_LOCAL);
 	if (gb_configure(setup, &gb->config, error) != 0)
 		fail_msg("%s", error);
+	return gb;
+}
+
+static void
+open_dataplane(struct gb *gb, const struct gb_setup *setup, char error[BS_DATAPLANE_ERROR_BYTES])
+{
+	unsigned lcore_ids[BS_CONFIG_LCORES];
+
+	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++)
+		lcore_ids[i] = i;
 	gb->dataplane = bs_dataplane_create(
 		&gb->config, lcore_ids, setup->lcores == 0 ? 1 : setup->lcores, error);
 	if (gb->dataplane == NULL)
-		fail_msg("%s", error);
+		return;
 	gb->dataplane->run_delay_ns = read_run_delay;
 	gb->pool_free = rte_mempool_avail_count(gb->dataplane->pool);
 	for (unsigned i = 0; i < 2; i++)
 		gb->delay[i] =
 			rte_eth_add_tx_callback(gb->dataplane->ports[i].id, 0, tx_takes_time, NULL);
+}
+
+struct gb *
+gb_open(const struct gb_setup *setup)
+{
+	static const struct gb_setup defaults;
+	char error[BS_DATAPLANE_ERROR_BYTES];
+	struct gb *gb;
+
+	if (setup == NULL)
+		setup = &defaults;
+	gb = open_around(setup);
+	open_dataplane(gb, setup, error);
+	if (gb->dataplane == NULL)
+		fail_msg("%s", error);
 	return gb;
 }
 
@@ -235,6 +256,19 @@ take_down(struct gb *gb)
 	gb_forget(gb);
 	free(gb);
 	open_gb = NULL;
+}
+
+const char *
+gb_open_error(const struct gb_setup *setup)
+{
+	static char error[BS_DATAPLANE_ERROR_BYTES];
+	struct gb *gb = open_around(setup);
+	bool made;
+
+	open_dataplane(gb, setup, error);
+	made = gb->dataplane != NULL;
+	take_down(gb);
+	return made ? NULL : error;
 }
 
 int

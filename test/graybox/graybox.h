@@ -48,6 +48,7 @@ extern struct gb_time gb_time;
 /* What differs from the defaults; texts are JSON, put into the configuration as they are. */
 struct gb_setup {
 	unsigned lcores;	  /* 0: one */
+	const char *memory;	  /* eal.memory, of the 256M there are; NULL: 32M */
 	const char *wire_device;  /* NULL: a ring port */
 	const char *wire, *local; /* further keys of these ports: ", ..." */
 	const char *services;	  /* NULL: one, "kv" at 10.0.0.2:6379, protocol "unit" */
@@ -84,6 +85,9 @@ int gb_clean(void **state);
 
 /* A dataplane at GB_T0 in a clock that stands still. Fails the test if it cannot be made. */
 struct gb *gb_open(const struct gb_setup *setup);
+
+/* Why there can be no such dataplane; NULL if there can. What was made is taken down again. */
+const char *gb_open_error(const struct gb_setup *setup);
 
 /* Parses the configuration only. 0 or -errno, as bs_config_parse. */
 int gb_configure(const struct gb_setup *setup, struct bs_config *config, char *error);

@@ -209,6 +209,64 @@ a_rate_that_is_used_up_is_a_pause_until_there_is_credit(void **state)
 	gb_close(gb);
 }
 
+/* What happens while bs_lcore_run() runs in this thread. */
+struct nap {
+	const struct gb *gb;
+	uint64_t t_end;
+};
+
+/* Whenever it has slept, the time of the credit has come. Once a packet is out, stop. */
+static void
+nap_goes_on(void *context)
+{
+	const struct nap *nap = context;
+	struct bs_lcore *lcore = nap->gb->dataplane->lcores[0];
+
+	if (lcore->sleeping && gb_time.now_ns < nap->t_end)
+		gb_time.now_ns = nap->t_end;
+	if (rte_ring_count(nap->gb->out[GB_WIRE]) > 4)
+		lcore->stop = 1;
+}
+
+/* The lcore has nothing else to do meanwhile and sleeps: it is the rate that holds the packet up.
+ */
+static void
+a_sleep_until_there_is_credit_is_a_pause(void **state)
+{
+	struct gb *gb = gb_open(&(struct gb_setup){.wire = ", \"rate\": \"8M\""});
+	struct gb_flow flow = gb_flow(40000, 6379);
+	const uint16_t out = gb_buffer(gb, "kv.app.out");
+	struct nap nap = {.gb = gb};
+	struct bs_rpc_view rpc;
+	struct frame frame;
+
+	(void)state;
+	gb_connect(gb);
+	gb_handshake(gb, &flow);
+	gb_run(gb, GB_T0 + 10 * GB_MS, 50 * GB_US);
+	gb_drain(gb, GB_WIRE);
+	for (uint32_t id = 1; id <= 5; id++)
+		pass_request(gb, &flow, id);
+	for (uint32_t id = 1; id <= 5; id++) {
+		/* 4048 bytes of credit: the fourth frame leaves a debt of 400, made up in 401 us */
+		gb_message(&frame, &flow, GB_SERVER, id, (id == 4 ? 1412 : 1012) - 54);
+		gb_pass(gb, GB_LOCAL, &frame);
+	}
+	assert_int_equal(rte_ring_count(gb->out[GB_WIRE]), 4);
+	nap.t_end = gb_time.now_ns + 401 * GB_US;
+	gb_time.on_read = nap_goes_on;
+	gb_time.context = &nap;
+	assert_int_equal(bs_lcore_run(gb->dataplane->lcores[0]), 0);
+	gb_time.on_read = NULL;
+	gb_ack(&frame, &flow, GB_CLIENT);
+	gb_pass(gb, GB_WIRE, &frame);
+	gb_collect(gb, 1);
+	rpc = gb_rpc(gb, 4);
+	gb_assert_parts(&rpc, {401 * GB_US, out, BS_CAUSE_PAUSE, 0});
+	assert_int_equal(gb_snapshot(gb)->lcores[0].sleep_ns, 401 * GB_US);
+	gb_close(gb);
+}
+
 /* Each turn adds what its time is worth, no matter how little: over a second the rate is the rate.
  */
 static void
@@ -357,6 +415,7 @@ main(void)
 		GB_TEST(a_pause_of_six_seconds_is_one_of_six_seconds),
 		GB_TEST(a_pause_below_its_threshold_is_in_the_parts_but_no_event),
 		GB_TEST(a_rate_that_is_used_up_is_a_pause_until_there_is_credit),
+		GB_TEST(a_sleep_until_there_is_credit_is_a_pause),
 		GB_TEST(a_rate_holds_however_often_it_is_looked_at),
 		GB_TEST(packets_of_the_same_service_ahead_are_congestion),
 		GB_TEST(packets_of_a_class_that_goes_first_are_contention),
