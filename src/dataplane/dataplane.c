@@ -203,8 +203,10 @@ bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, u
 	ret = bs_wiring_init(dataplane);
 	if (ret == -ENOSPC)
 		snprintf(error, BS_DATAPLANE_ERROR_BYTES,
-			"services: %u of them and what is nobody's, for each of %u lcores that share a "
-			"port's tx queue, are more than the %u queues it can have; list fewer, or give "
+			"services: %u of them and what is nobody's, for each of %u lcores that "
+			"share a "
+			"port's tx queue, are more than the %u queues it can have; list fewer, or "
+			"give "
 			"fewer eal.lcores",
 			config->service_count, lcore_count, BS_DRAIN_SERVED_MAX);
 	if (ret != 0)
