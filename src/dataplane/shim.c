@@ -223,6 +223,22 @@ tag(struct bs_shim_step *step)
 	bs_count(&step->lcore->counters.tag[BS_TAG_BYTES], BS_SHIM_OPTION_BYTES);
 }
 
+/* An ACK from the wire: which tagged bytes arrived, and does it answer the SYN-ACK that was resent?
+ */
+static void
+ack_in(struct bs_shim_step *step)
+{
+	const struct bs_packet *packet = step->packet;
+	struct bs_tagging *tagging = step->tracked->tagging;
+
+	for (unsigned i = 0; i < packet->sack_count; i++) {
+		if ((int32_t)(packet->sack[i].begin - packet->ack) > 0)
+			bs_tagging_sacked(tagging, packet->sack[i].begin, packet->sack[i].end);
+	}
+	if (bs_tagging_acked(tagging, packet->ack))
+		peer_refuses(step->lcore, packet->tuple.addr[packet->direction], packet->t_ns);
+}
+
 void
 bs_shim_edit(struct bs_shim_step *step)
 {
@@ -248,7 +264,7 @@ bs_shim_edit(struct bs_shim_step *step)
 	if (!step->from->is_wire)
 		tag(step);
 	else if (packet->tcp_flags & BS_TCP_ACK)
-		bs_tagging_acked(step->tracked->tagging, packet->ack);
+		ack_in(step);
 }
 
 void

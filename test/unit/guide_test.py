@@ -65,7 +65,7 @@ def configuration(guide):
 def counters(guide):
     keys = set()
     for header in COUNTERS:
-        found = re.findall(r'X\(\w+,\s*"(\w+)",\s*"', read(header))
+        found = re.findall(r'X\(\w+,\s*"(\w+)",[\s\\]*"', read(header))
         if not found:
             failures.append(f"{header}: no counters found")
         keys |= set(found)
