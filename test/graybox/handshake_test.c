@@ -361,6 +361,53 @@ two_tagged_ranges_resent_are_a_path_that_refuses(void **state)
 	gb_close_tags(gb);
 }
 
+/* The client ACKs nothing from `begin` on, but reports to have got responses 2 to `last`. */
+static void
+report(const struct gb *gb, struct gb_flow *flow, uint32_t begin, uint32_t last)
+{
+	struct frame options = {.n = 0}, in, out;
+
+	frame_put(&options, "\1\1\5\12", 4); /* SACK, one block (RFC 2018) */
+	frame_u32(&options, begin + 60);
+	frame_u32(&options, begin + last * 60);
+	flow->next[GB_SERVER] = begin;
+	gb_tcp(&in, flow,
+		&(struct gb_tcp){.from = GB_CLIENT,
+			.flags = BS_TCP_ACK,
+			.options = options.bytes,
+			.option_bytes = options.n});
+	gb_through(gb, GB_WIRE, &in, &out);
+}
+
+/* Responses 1 and 5 of six are lost, with tags, and others arrive with theirs: no more than luck.
+ */
+static void
+random_loss_in_one_window_is_no_path_that_refuses(void **state)
+{
+	struct gb *gb = gb_open(&negotiated);
+	struct gb_flow flow = gb_flow(40000, 6379);
+	uint32_t begin;
+
+	(void)state;
+	open_flow(gb, &flow, true);
+	for (uint32_t id = 1; id <= 6; id++)
+		ask(gb, &flow, id);
+	begin = flow.next[GB_SERVER];
+	for (uint32_t id = 1; id <= 6; id++)
+		assert_true(respond(gb, &flow, id));
+	report(gb, &flow, begin, 3);
+	flow.next[GB_SERVER] = begin + 60;
+	resend(gb, &flow, 1, 60);
+	report(gb, &flow, begin, 4);
+	flow.next[GB_SERVER] = begin + 5 * 60;
+	resend(gb, &flow, 5, 60);
+	assert_int_equal(gb_tag(gb, BS_TAG_RESENT), 2);
+	assert_int_equal(gb_tag(gb, BS_TAG_PATH_REFUSES), 0);
+	flow.next[GB_SERVER] = begin + 6 * 60;
+	assert_true(is_tagged(gb, &flow, 7));
+	gb_close_tags(gb);
+}
+
 static void
 an_ack_of_tagged_bytes_between_is_a_path_that_carries_them(void **state)
 {
@@ -506,6 +553,7 @@ main(void)
 		GB_TEST(off_is_off),
 		GB_TEST(what_was_sent_once_is_never_tagged_again),
 		GB_TEST(two_tagged_ranges_resent_are_a_path_that_refuses),
+		GB_TEST(random_loss_in_one_window_is_no_path_that_refuses),
 		GB_TEST(an_ack_of_tagged_bytes_between_is_a_path_that_carries_them),
 		GB_TEST(a_too_big_is_lowered_by_the_shim),
 		GB_TEST(a_too_big_of_a_flow_that_is_not_tagged_is_not_lowered),
