@@ -368,7 +368,6 @@ measure_rpcs(const struct traffic_shape *shape, enum mode mode, unsigned burst)
 {
 	struct rpc_run run = {.mode = mode, .burst = burst};
 	double cycles[RUNS_MAX];
-	uint64_t warm = 0;
 
 	if (bench.mode != NULL && strcmp(bench.mode, mode_names[mode]) != 0) {
 		printf(" | %19s", "");
@@ -383,7 +382,7 @@ measure_rpcs(const struct traffic_shape *shape, enum mode mode, unsigned burst)
 	for (unsigned i = 0; i < shape->flows; i += TURNS * burst)
 		step(&run, true);
 	/* all flows have had a request and a response */
-	for (; warm < 2ull * shape->flows * (shape->packets + 1) + 10000; warm += TURNS * burst)
+	while (run.packets < 4ull * shape->flows * (shape->packets + 1) + 10000)
 		step(&run, false);
 	for (unsigned r = 0; r < bench.runs; r++)
 		cycles[r] = run_steps(&run);
