@@ -467,7 +467,7 @@ static void
 bench_null(void)
 {
 	static const char *const args[] = {"size=64,copy=0", "size=64,copy=1", "size=1500,copy=0"};
-	static const char *const names[] = {"io", "macswap", "dataplane"};
+	static const char *const names[] = {"io", "macswap", "off", "observe"};
 
 	print_head("net_null, zeros, cycles a packet", names, RTE_DIM(names));
 	for (unsigned i = 0; i < RTE_DIM(args); i++) {
@@ -479,6 +479,7 @@ bench_null(void)
 		printf("%-39s", name);
 		measure_null(args[i], IO);
 		measure_null(args[i], MACSWAP);
+		measure_null(args[i], OFF);
 		measure_null(args[i], OBSERVE);
 		printf("\n");
 	}
