@@ -15,10 +15,12 @@
  * runs, and how far they lie apart.
  */
 #include <assert.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -523,10 +525,20 @@ run_all(void *unused)
 	return 0;
 }
 
+/* EAL leaves its files behind. */
+static int
+remove_entry(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+	(void)status;
+	(void)type;
+	(void)where;
+	return remove(path);
+}
+
 int
 main(int argc, char **argv)
 {
-	int option;
+	int option, ret;
 
 	while ((option = getopt(argc, argv, "c:m:n:r:v")) != -1) {
 		if (option == 'c') {
@@ -552,5 +564,8 @@ main(int argc, char **argv)
 	dataplane_make("net_ring_wire", "net_ring_local", IO);
 	rings_make();
 	rte_eal_remote_launch(run_all, NULL, bench.eal.pipeline[0]);
-	return rte_eal_wait_lcore(bench.eal.pipeline[0]);
+	ret = rte_eal_wait_lcore(bench.eal.pipeline[0]);
+	rte_eal_cleanup();
+	nftw(rte_eal_get_runtime_dir(), remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return ret;
 }
