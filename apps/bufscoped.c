@@ -42,6 +42,8 @@ struct program {
 	struct bs_control *control;
 	struct bs_probe *probe;
 	struct bs_names names;
+	struct bs_tsc_clock clock;
+	uint64_t t_watch;
 	struct bs_status_source source;
 	char *const *eal_args;
 	unsigned eal_arg_count;
@@ -98,6 +100,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 
 	bs_dataplane_snapshot(program->dataplane, snapshot);
 	snapshot->analyzer_restarts = program->spawner.restarts;
+	snapshot->clock = program->clock;
 	return 0;
 }
 
@@ -178,7 +181,10 @@ start_clock(struct bs_tsc_clock *clock)
 			(unsigned long long)clock->error_ppm);
 		return -ERANGE;
 	}
-	if (clock->eal_error_ppm > BS_TSC_ERROR_MAX_PPM)
+	if (!clock->invariant)
+		complain("the CPU does not say that its TSC is invariant: its rate may change; "
+			 "bufscope status tells if it did");
+	if (clock->eal_error_ppm > BS_CLOCK_ERROR_MAX_PPM)
 		fprintf(stderr,
 			"bufscoped: EAL's TSC rate is off by %llu ppm; the measured %llu Hz is "
 			"used\n",
@@ -242,7 +248,6 @@ static int
 start_dataplane(struct program *program)
 {
 	char error[BS_DATAPLANE_ERROR_BYTES];
-	struct bs_tsc_clock clock;
 	int ret;
 
 	ret = bs_eal_init(
@@ -251,7 +256,7 @@ start_dataplane(struct program *program)
 		complain(error);
 		return ret;
 	}
-	ret = start_clock(&clock);
+	ret = start_clock(&program->clock);
 	if (ret != 0)
 		return ret;
 	program->dataplane = bs_dataplane_create(
@@ -260,8 +265,6 @@ start_dataplane(struct program *program)
 		complain(error);
 		return -EIO;
 	}
-	program->dataplane->tsc_hz = clock.hz;
-	program->dataplane->tsc_error_ppm = clock.error_ppm;
 	program->dataplane->hugepages = program->eal.hugepages;
 	bs_numa_check(program->dataplane);
 	program->probe = bs_probe_create(program->dataplane);
@@ -343,6 +346,17 @@ watch_ports(struct program *program)
 		 "size, or switch off GRO, GSO and TSO where they come from (ethtool -K)");
 }
 
+/* What is looked after once a second. */
+static void
+watch(struct program *program, uint64_t t)
+{
+	if (t < program->t_watch)
+		return;
+	program->t_watch = t + WATCH_MS * BS_NS_PER_MS;
+	bs_tsc_clock_check(&program->clock);
+	watch_ports(program);
+}
+
 static void
 run(struct program *program)
 {
@@ -361,7 +375,7 @@ run(struct program *program)
 			timeout_ms = WATCH_MS;
 		if (poll(fds, 3, timeout_ms) < 0 && errno != EINTR)
 			return;
-		watch_ports(program);
+		watch(program, bs_clock_now_ns());
 		if ((fds[0].revents & POLLIN) && !take_signal(program))
 			return;
 		if (fds[1].revents & POLLIN)

@@ -2,12 +2,13 @@
 /*
  * Time, as the rest of BufScope sees it: one function pointer, nanoseconds
  * since the Unix epoch, never going backwards. The program sets the pointer
- * (bufscoped: the TSC, anchored once to the wall clock; replay: the capture);
+ * (bufscoped: the TSC, which follows the wall clock; replay: the capture);
  * a test sets it to a variable that it steps. Nothing in lib/ calls it: there,
  * time is an argument.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,46 @@ bs_clock_scale_ns(const struct bs_clock_scale *scale, uint64_t ticks)
  * UINT64_MAX when it cannot be told (ticks_hz or delta_ns is 0) or is larger.
  */
 uint64_t bs_clock_error_ppm(uint64_t ticks_hz, uint64_t delta_ticks, uint64_t delta_ns);
+
+/* A counter, the steady clock that judges it, and the wall clock, read at one instant. */
+struct bs_clock_reading {
+	uint64_t ticks;
+	uint64_t steady_ns; /* CLOCK_MONOTONIC_RAW: slewed by nobody */
+	uint64_t wall_ns;   /* CLOCK_REALTIME: may be slewed and stepped */
+};
+
+#define BS_CLOCK_ERROR_MAX_PPM 1000u /* 0.1 %: a counter further off runs unevenly */
+#define BS_CLOCK_SLEW_MAX_PPM 200u
+#define BS_CLOCK_STEP_NS (100 * BS_NS_PER_MS)
+
+/*
+ * A clock made of a free-running counter that follows the wall clock: its rate
+ * is what the counter did against the steady clock so far, and it drifts toward
+ * the wall clock by at most BS_CLOCK_SLEW_MAX_PPM. So a duration is wrong by no
+ * more than that, the clock never jumps when the wall clock is stepped, and
+ * after days its instants are still those of the logs around it. One thread.
+ */
+struct bs_clock_follow {
+	struct bs_clock_scale scale; /* from the last reading on */
+	uint64_t hz;
+	uint64_t error_ppm;	/* of the counter over the last interval, against hz before it */
+	uint64_t uneven;	/* intervals in which it was beyond BS_CLOCK_ERROR_MAX_PPM */
+	int64_t wall_offset_ns; /* wall clock less this clock at the last reading */
+	uint64_t wall_steps;	/* times that changed by more than BS_CLOCK_STEP_NS at once */
+	struct bs_clock_reading first, last;
+};
+
+/*
+ * Starts at the wall clock of `first`. 0, or -EINVAL (hz is 0).
+ */
+int bs_clock_follow_start(
+	struct bs_clock_follow *follow, uint64_t hz, const struct bs_clock_reading *first);
+
+/*
+ * Takes a later reading: true if follow->scale is new. Readings less than 100 ms
+ * of the steady clock behind the last one taken change nothing.
+ */
+bool bs_clock_follow_step(struct bs_clock_follow *follow, const struct bs_clock_reading *reading);
 
 /*
  * Durations as text: a decimal number (fraction allowed) and a unit ns, us, ms,

@@ -49,7 +49,6 @@ struct bs_dataplane {
 	struct bs_collector *collector;
 	struct bs_store *store;
 	uint64_t t_start;
-	uint64_t tsc_hz, tsc_error_ppm;
 	bool hugepages;
 	/* How long this thread has waited for a CPU, ns; a test's returns 0. */
 	uint64_t (*run_delay_ns)(void);

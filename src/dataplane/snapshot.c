@@ -175,8 +175,6 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->t_start_ns = dataplane->t_start;
 	snapshot->pid = (uint32_t)getpid();
 	snapshot->hugepages = dataplane->hugepages;
-	snapshot->tsc_hz = dataplane->tsc_hz;
-	snapshot->tsc_error_ppm = dataplane->tsc_error_ppm;
 	name_buffers(dataplane, snapshot);
 	for (unsigned i = 0; i < dataplane->queue_count; i++)
 		add_queue(snapshot, dataplane->queues[i]);

@@ -13,6 +13,7 @@
 #include "bs_record.h"
 #include "bs_tracker.h"
 #include "config.h"
+#include "tsc_clock.h"
 
 #define BS_SNAPSHOT_BUFFERS 256u
 
@@ -96,8 +97,7 @@ struct bs_snapshot {
 	uint64_t t_ns, t_start_ns;
 	uint32_t pid;
 	bool hugepages;
-	uint64_t tsc_hz;
-	uint64_t tsc_error_ppm;
+	struct bs_tsc_clock clock; /* set by the program, whose clock it is */
 	unsigned port_count, buffer_count, lcore_count, service_count;
 	struct bs_snapshot_port ports[BS_CONFIG_PORTS];
 	struct bs_snapshot_buffer buffers[BS_SNAPSHOT_BUFFERS];

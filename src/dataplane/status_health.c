@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bs_clock.h"
 #include "status.h"
 
 struct problems {
@@ -70,6 +71,29 @@ check_lcores(struct problems *problems, const struct bs_snapshot *snapshot)
 }
 
 static void
+check_clock(struct problems *problems, const struct bs_tsc_clock *clock)
+{
+	const uint64_t offset_ns = clock->wall_offset_ns < 0 ? 0 - (uint64_t)clock->wall_offset_ns
+							     : (uint64_t)clock->wall_offset_ns;
+
+	if (clock->uneven > 0)
+		add(problems, "clock",
+			"on a virtual machine, give it an invariant TSC; durations of those "
+			"seconds are wrong",
+			"the TSC ran unevenly in %" PRIu64 " measurements (last off by %" PRIu64
+			" ppm)",
+			clock->uneven, clock->error_ppm);
+	if (offset_ns > BS_CLOCK_STEP_NS)
+		add(problems, "clock",
+			"restart bufscoped if times must be those of the wall clock at once; "
+			"durations are right",
+			"the wall clock was set and is %" PRIu64 " ms %s; it is followed by "
+			"%u ppm",
+			offset_ns / 1000000, clock->wall_offset_ns < 0 ? "behind" : "ahead",
+			BS_CLOCK_SLEW_MAX_PPM);
+}
+
+static void
 check_records(struct problems *problems, const struct bs_config *config,
 	const struct bs_snapshot *snapshot)
 {
@@ -123,6 +147,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 			snapshot->reasons[BS_REASON_RX_NO_MBUF]);
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		check_port(&problems, snapshot, &snapshot->ports[i]);
+	check_clock(&problems, &snapshot->clock);
 	check_lcores(&problems, snapshot);
 	check_records(&problems, config, snapshot);
 	if (!problems.failed)

@@ -139,6 +139,15 @@ lost_records(const struct bs_rec_loss *loss)
 	return loss->ring_full + loss->over_budget + loss->socket_full + loss->no_memory;
 }
 
+static json_t *
+clock_json(const struct bs_tsc_clock *clock)
+{
+	return json_pack("{s:o, s:o, s:o, s:b, s:I, s:o}", "tsc_hz", number(clock->hz),
+		"tsc_error_ppm", number(clock->error_ppm), "tsc_uneven", number(clock->uneven),
+		"tsc_invariant", clock->invariant, "wall_offset_ns",
+		(json_int_t)clock->wall_offset_ns, "wall_steps", number(clock->wall_steps));
+}
+
 static int
 answer_status(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
@@ -154,16 +163,15 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 		append(&ports, port_json(&snapshot->ports[i]));
 	return give(
 		json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:o, s:{s:s, s:b, s:i, s:o}, s:{s:o, s:o, s:o}, s:o}",
+			  "s:{s:s, s:b, s:i, s:o}, s:{s:o, s:o, s:o}, s:o}",
 			"state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
 			problems, "pid", (int)snapshot->pid, "node", config->node, "file_prefix",
 			ascii(config->eal.file_prefix), "t_start", instant(snapshot->t_start_ns),
 			"t_now", instant(snapshot->t_ns), "uptime_ns",
 			number(snapshot->t_ns - snapshot->t_start_ns), "hugepages",
-			snapshot->hugepages, "tsc_hz", number(snapshot->tsc_hz), "tsc_error_ppm",
-			number(snapshot->tsc_error_ppm), "rx_packets", number(snapshot->rx_packets),
-			"tx_packets", number(snapshot->tx_packets), "queued",
-			number(snapshot->queued), "analyzer", "mode", mode, "connected",
+			snapshot->hugepages, "clock", clock_json(&snapshot->clock), "rx_packets",
+			number(snapshot->rx_packets), "tx_packets", number(snapshot->tx_packets),
+			"queued", number(snapshot->queued), "analyzer", "mode", mode, "connected",
 			snapshot->analyzer_connected, "restarts", (int)snapshot->analyzer_restarts,
 			"bad_records", number(snapshot->analyzer_bad_records), "records", "sent",
 			number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),

@@ -201,6 +201,153 @@ durations_are_written_with_three_digits(void **state)
 	}
 }
 
+/* --- following the wall clock ---------------------------------------------------- */
+
+#define WALL 1700000000000000000ull
+#define HZ 2790000000ull
+
+/* Steady time runs by itself; the counter by hz, the wall clock by wall_ppm and steps. */
+struct world {
+	uint64_t steady_ns, wall_ns, ticks;
+};
+
+static struct bs_clock_reading
+pass(struct world *world, uint64_t ns, uint64_t hz, int64_t wall_ppm)
+{
+	world->steady_ns += ns;
+	world->wall_ns += ns + (uint64_t)((int64_t)ns / 1000000 * wall_ppm);
+	world->ticks += (uint64_t)((bs_uint128)ns * hz / BS_NS_PER_S);
+	return (struct bs_clock_reading){world->ticks, world->steady_ns, world->wall_ns};
+}
+
+static void
+follow_begin(struct bs_clock_follow *follow, struct world *world, uint64_t hz_told)
+{
+	struct bs_clock_reading first;
+
+	*world = (struct world){12345, WALL, 987654321};
+	first = pass(world, 0, HZ, 0);
+	assert_int_equal(bs_clock_follow_start(follow, hz_told, &first), 0);
+}
+
+static void
+clock_told_a_rate_30_ppm_off_is_within_10_us_of_the_wall_after_a_minute(void **state)
+{
+	struct bs_clock_follow follow;
+	struct world world;
+
+	(void)state;
+	follow_begin(&follow, &world, HZ + HZ / 1000000 * 30);
+	for (unsigned i = 0; i < 60; i++) {
+		struct bs_clock_reading reading = pass(&world, BS_NS_PER_S, HZ, 0);
+
+		assert_true(bs_clock_follow_step(&follow, &reading));
+	}
+	assert_true(follow.hz >= HZ - 3 && follow.hz <= HZ + 3);
+	assert_true(follow.wall_offset_ns < 10000 && follow.wall_offset_ns > -10000);
+	assert_int_equal(follow.uneven, 0);
+	assert_int_equal(follow.wall_steps, 0);
+}
+
+static void
+clock_follows_a_wall_clock_that_is_slewed(void **state)
+{
+	struct bs_clock_follow follow;
+	struct world world;
+
+	(void)state;
+	follow_begin(&follow, &world, HZ);
+	for (unsigned i = 0; i < 3600; i++) {
+		struct bs_clock_reading reading = pass(&world, BS_NS_PER_S, HZ, 100);
+
+		assert_true(bs_clock_follow_step(&follow, &reading));
+	}
+	/* 360 ms by themselves; following for 10 s at 100 ppm leaves 1 ms */
+	assert_true(follow.wall_offset_ns > 0 && follow.wall_offset_ns < 1200000);
+	assert_int_equal(follow.wall_steps, 0);
+}
+
+static void
+stepped_wall_clock_is_counted_and_followed_at_200_ppm_only(void **state)
+{
+	static const int64_t steps_ns[] = {3600000000000, -3600000000000};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(steps_ns); i++) {
+		struct bs_clock_follow follow;
+		struct bs_clock_reading reading;
+		struct world world;
+		uint64_t before, after;
+
+		follow_begin(&follow, &world, HZ);
+		reading = pass(&world, BS_NS_PER_S, HZ, 0);
+		assert_true(bs_clock_follow_step(&follow, &reading));
+		before = bs_clock_scale_ns(&follow.scale, reading.ticks);
+		world.wall_ns += (uint64_t)steps_ns[i];
+		reading = pass(&world, BS_NS_PER_S, HZ, 0);
+		assert_true(bs_clock_follow_step(&follow, &reading));
+		after = bs_clock_scale_ns(&follow.scale, reading.ticks);
+		assert_int_equal(follow.wall_steps, 1);
+		assert_in_range(after - before, BS_NS_PER_S - 2, BS_NS_PER_S + 2);
+		reading = pass(&world, BS_NS_PER_S, HZ, 0);
+		assert_true(bs_clock_follow_step(&follow, &reading));
+		before = after;
+		after = bs_clock_scale_ns(&follow.scale, reading.ticks);
+		if (steps_ns[i] > 0)
+			assert_in_range(after - before, BS_NS_PER_S + 199998, BS_NS_PER_S + 200002);
+		else
+			assert_in_range(after - before, BS_NS_PER_S - 200002, BS_NS_PER_S - 199998);
+		assert_int_equal(follow.wall_steps, 1);
+		assert_int_equal(follow.uneven, 0);
+	}
+}
+
+/* P08: 2.0 GHz told, 2.9 GHz real. */
+static void
+counter_that_runs_at_another_rate_is_uneven_once_and_then_right(void **state)
+{
+	struct bs_clock_follow follow;
+	struct bs_clock_reading reading;
+	struct world world;
+	uint64_t before;
+
+	(void)state;
+	follow_begin(&follow, &world, 2000000000);
+	reading = pass(&world, BS_NS_PER_S, 2900000000, 0);
+	assert_true(bs_clock_follow_step(&follow, &reading));
+	assert_int_equal(follow.error_ppm, 450000);
+	assert_int_equal(follow.uneven, 1);
+	before = bs_clock_scale_ns(&follow.scale, reading.ticks);
+	/* ahead by 450 ms, so it runs slower by the most that is allowed, not back */
+	reading = pass(&world, BS_NS_PER_S, 2900000000, 0);
+	assert_in_range(bs_clock_scale_ns(&follow.scale, reading.ticks) - before,
+		BS_NS_PER_S - 200002, BS_NS_PER_S - 199998);
+	assert_true(bs_clock_follow_step(&follow, &reading));
+	assert_int_equal(follow.error_ppm, 0);
+	assert_int_equal(follow.uneven, 1);
+}
+
+static void
+readings_too_close_or_backwards_change_nothing(void **state)
+{
+	struct bs_clock_follow follow;
+	struct bs_clock_reading reading;
+	struct world world;
+
+	(void)state;
+	follow_begin(&follow, &world, HZ);
+	reading = pass(&world, 99999999, HZ, 0);
+	assert_false(bs_clock_follow_step(&follow, &reading));
+	reading = pass(&world, BS_NS_PER_S, HZ, 0);
+	reading.ticks = 1;
+	assert_false(bs_clock_follow_step(&follow, &reading));
+	reading.ticks = world.ticks;
+	reading.steady_ns = 0;
+	assert_false(bs_clock_follow_step(&follow, &reading));
+	assert_int_equal(follow.hz, HZ);
+	assert_int_equal(follow.last.steady_ns, 12345);
+}
+
 int
 main(void)
 {
@@ -215,6 +362,12 @@ main(void)
 		cmocka_unit_test(durations_of_another_form_are_refused),
 		cmocka_unit_test(durations_past_63_bits_are_refused),
 		cmocka_unit_test(durations_are_written_with_three_digits),
+		cmocka_unit_test(
+			clock_told_a_rate_30_ppm_off_is_within_10_us_of_the_wall_after_a_minute),
+		cmocka_unit_test(clock_follows_a_wall_clock_that_is_slewed),
+		cmocka_unit_test(stepped_wall_clock_is_counted_and_followed_at_200_ppm_only),
+		cmocka_unit_test(counter_that_runs_at_another_rate_is_uneven_once_and_then_right),
+		cmocka_unit_test(readings_too_close_or_backwards_change_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

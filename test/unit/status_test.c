@@ -138,6 +138,15 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
 	assert_one_problem(fake, "mempool", "12 packets found no mbuf");
 	*s = healthy;
+	s->clock.uneven = 2;
+	s->clock.error_ppm = 1500;
+	assert_one_problem(
+		fake, "clock", "the TSC ran unevenly in 2 measurements (last off by 1500 ppm)");
+	*s = healthy;
+	s->clock.wall_offset_ns = -3600000000000;
+	assert_one_problem(fake, "clock",
+		"the wall clock was set and is 3600000 ms behind; it is followed by 200 ppm");
+	*s = healthy;
 	fake->config.analyzer.child = false;
 	s->analyzer_connected = false;
 	json_decref(ask(fake, "/bufscope/status", NULL));
