@@ -47,7 +47,8 @@ struct bs_collector {
 	struct bs_rec_loss loss_telling; /* and by the one in the batch */
 	uint64_t records_sent, record_bytes, bad_records;
 	bool connected;
-	bool begun; /* draining */
+	bool begun;	 /* draining */
+	bool names_lost; /* the last time they were told; told again each second */
 	size_t batch_bytes;
 	uint64_t batch_records;
 	uint64_t batch[BS_BATCH_MAX_BYTES / sizeof(uint64_t)];
@@ -224,6 +225,7 @@ tell_protocols(struct bs_collector *collector)
 static void
 tell_names(struct bs_collector *collector)
 {
+	const uint64_t lost = collector->loss.socket_full;
 	struct bs_rec_hello hello;
 
 	memset(&hello, 0, sizeof(hello));
@@ -239,6 +241,7 @@ tell_names(struct bs_collector *collector)
 	tell_services(collector);
 	tell_protocols(collector);
 	flush(collector);
+	collector->names_lost = collector->loss.socket_full != lost;
 }
 
 static void
@@ -298,6 +301,8 @@ summarise(struct bs_collector *collector, uint64_t t)
 	if (t < collector->t_summary + SUMMARY_NS)
 		return;
 	collector->t_summary = t;
+	if (collector->names_lost && collector->fd >= 0)
+		tell_names(collector);
 	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
 		const uint64_t *counters = bs_tracker_counters(dataplane->lcores[i]->tracker);
 

@@ -115,6 +115,33 @@ names_are_told_again_on_reconnect_and_reload(void **state)
 }
 
 static void
+names_that_found_the_socket_full_are_told_again_when_it_has_room(void **state)
+{
+	struct gb *gb = gb_open(&no_hangs);
+	unsigned told = 1;
+
+	(void)state;
+	gb_connect(gb);
+	bs_collector_turn(gb->dataplane->collector);
+	while (status_of(gb).loss.socket_full == 0) {
+		assert_true(told < 10000);
+		bs_collector_reload(gb->dataplane->collector);
+		bs_collector_turn(gb->dataplane->collector);
+		told++;
+	}
+	gb_collect(gb, 1);
+	assert_non_null(gb_record(gb, BS_REC_HELLO, told - 2));
+	assert_null(gb_record(gb, BS_REC_HELLO, told - 1));
+	gb_time.now_ns += GB_S;
+	gb_collect(gb, 2);
+	assert_names_told(gb, told);
+	gb_time.now_ns += GB_S;
+	gb_collect(gb, 2);
+	assert_names_told(gb, told);
+	gb_close(gb);
+}
+
+static void
 records_wait_for_an_analyzer_that_is_expected(void **state)
 {
 	struct gb *gb = gb_open(&(struct gb_setup){.analyzer = "external", .more = NO_HANGS});
@@ -519,6 +546,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		GB_TEST(a_new_analyzer_is_told_all_names_first),
 		GB_TEST(names_are_told_again_on_reconnect_and_reload),
+		GB_TEST(names_that_found_the_socket_full_are_told_again_when_it_has_room),
 		GB_TEST(records_wait_for_an_analyzer_that_is_expected),
 		GB_TEST(records_beyond_the_rate_are_left_out_and_counted),
 		GB_TEST(what_is_brief_is_left_out_first),
