@@ -47,26 +47,39 @@ enum bs_frame_role {
 	BS_ROLE_CANCEL,	 /* asks for the RPC `id` to be given up */
 };
 
+#define BS_ONEWAY 1u /* will not be answered */
+/*
+ * Answered or not, as the service decides: a quiet command is over when a later
+ * request is answered. Only where answers come in the order of requests.
+ */
+#define BS_ONEWAY_UNLESS_ANSWERED 2u
+
 #define BS_UNTIL_CLOSE 1u  /* of this direction */
 #define BS_UNTIL_TUNNEL 2u /* of both: HTTP 101, CONNECT; the other feeds no flags from now on */
 
 struct bs_frame {
 	uint8_t flags;	/* BS_FRAME_* */
 	uint8_t role;	/* enum bs_frame_role */
-	uint8_t oneway; /* request that will not be answered */
+	uint8_t oneway; /* of a request: BS_ONEWAY_* */
 	uint8_t has_id;
 	uint8_t has_status;
 	uint8_t until_close; /* BS_UNTIL_*: body ends with the connection; END never comes */
 	uint8_t error;	     /* the answer reports a failure */
 	uint8_t label_len;
 	int32_t status;
+	/*
+	 * What tells, by order, whether a quiet command is the one answered: the
+	 * kinds of answers it may have, one bit each, and that of a response (0:
+	 * any); a word that the response repeats (0: none).
+	 */
+	uint32_t answers, token;
 	uint64_t id; /* pairs request and response within the connection */
 	uint64_t skip;
 	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value
 					   */
 };
 
-#define BS_PAIR_BY_ORDER 0u
+#define BS_PAIR_BY_ORDER 0u /* but for responses that have an id: by that */
 #define BS_PAIR_BY_ID 1u
 #define BS_PAIR_BY_TURN 2u /* opaque: bytes one way, then bytes the other */
 
@@ -76,6 +89,11 @@ struct bs_framer_ops {
 	const char *name; /* config "protocol", JSON "protocol" */
 	uint8_t pairing;  /* BS_PAIR_* */
 	bool datagram;	  /* also over UDP: each datagram is one message */
+	bool id_is_retry; /* a request with the ID of one that waits, and its label, is that again
+			   */
+	/* What the clients of such a service may speak instead, told by the first bytes; or NULL.
+	 */
+	const struct bs_framer_ops *sibling;
 	/*
 	 * Consumes bytes of direction `from_server` and stops right behind the
 	 * first thing it has to tell, or at the end of the piece. Returns the
@@ -151,6 +169,14 @@ const struct bs_framer *bs_framers_find(const struct bs_framers *framers, const 
 /* Best guess from the first bytes of a connection and its server port; opaque if nothing fits. */
 const struct bs_framer *bs_framers_guess(const struct bs_framers *framers, uint16_t server_port,
 	bool datagram, bool from_server, const uint8_t *data, size_t bytes);
+
+/*
+ * What a connection to a service of protocol `framer` speaks, by its first
+ * bytes: that, or its sibling if these can only be the sibling's.
+ */
+const struct bs_framer *bs_framers_settle(const struct bs_framers *framers,
+	const struct bs_framer *framer, bool datagram, bool from_server, const uint8_t *data,
+	size_t bytes);
 
 /*
  * The operation template of a label: runs of digits, hex strings of 8 or more

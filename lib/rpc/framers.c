@@ -211,3 +211,18 @@ bs_framers_guess(const struct bs_framers *framers, uint16_t server_port, bool da
 	}
 	return best;
 }
+
+const struct bs_framer *
+bs_framers_settle(const struct bs_framers *framers, const struct bs_framer *framer, bool datagram,
+	bool from_server, const uint8_t *data, size_t bytes)
+{
+	const struct bs_framer *sibling;
+
+	if (framer->ops->sibling == NULL ||
+		plausibility(framer, datagram, from_server, data, bytes) > 0)
+		return framer;
+	sibling = bs_framers_find(framers, framer->ops->sibling->name);
+	if (plausibility(sibling, datagram, from_server, data, bytes) == 0)
+		return framer;
+	return sibling;
+}

@@ -73,20 +73,12 @@ response_begins(struct step *step, const struct bs_frame *frame)
 	}
 }
 
-/* A query that is asked again over UDP is one RPC; what it asked first was lost, or its answer. */
-static bool
-asked_again(struct step *step, const struct bs_frame *frame, uint32_t operation_hash)
+/* Over UDP, what was asked first was lost, or its answer. */
+static void
+mark_lost_query(struct step *step, struct rpc *rpc)
 {
-	struct bs_tracker *tracker = step->tracker;
-	struct rpc *rpc = rpc_find_key(tracker, step->flow, frame->id);
 	struct bs_mark mark;
 
-	if (rpc == NULL || rpc->state != RPC_WAITING || rpc->operation_hash != operation_hash ||
-		rpc->label_len != frame->label_len ||
-		memcmp(rpc->label, frame->label, rpc->label_len) != 0)
-		return false;
-	count(tracker, BS_TRACK_RETRANSMISSIONS, 1);
-	rpc->retransmissions++;
 	memset(&mark, 0, sizeof(mark));
 	mark.begin = rpc->t_last[TO_SERVICE];
 	mark.end = step->t;
@@ -95,9 +87,30 @@ asked_again(struct step *step, const struct bs_frame *frame, uint32_t operation_
 	mark.kind = BS_MARK_RESEND;
 	mark.cause = BS_CAUSE_DROP;
 	mark.quality = BS_QUALITY_ESTIMATED;
-	rpc_mark(tracker, rpc, &mark);
+	rpc_mark(step->tracker, rpc, &mark);
 	rpc->t_last[TO_SERVICE] = step->t;
 	rpc->end[TO_SERVICE] = step->flow->dir[TO_SERVICE].next;
+}
+
+/*
+ * What is asked again with the same ID while it waits is one RPC. Over UDP it
+ * counts from then; over TCP nothing was lost, somebody lost patience.
+ */
+static bool
+asked_again(struct step *step, const struct bs_frame *frame, uint32_t operation_hash)
+{
+	struct bs_tracker *tracker = step->tracker;
+	struct rpc *rpc = rpc_find_key(tracker, step->flow, frame->id);
+
+	if (rpc == NULL || rpc->state != RPC_WAITING || rpc->operation_hash != operation_hash ||
+		rpc->label_len != frame->label_len ||
+		memcmp(rpc->label, frame->label, rpc->label_len) != 0)
+		return false;
+	count(tracker, BS_TRACK_RETRANSMISSIONS, 1);
+	rpc->retransmissions++;
+	if (step->flow->tuple.transport != 17)
+		return true;
+	mark_lost_query(step, rpc);
 	step->tracked->rpc_id = rpc->id;
 	step->tracked->rpc = index_of_rpc(tracker, rpc);
 	step->tracked->resend = 1;
@@ -119,7 +132,8 @@ request_begins(struct step *step, const struct bs_frame *frame)
 	struct rpc *rpc;
 
 	bs_operation_template(frame->label, frame->label_len, operation, &operation_hash);
-	if (step->flow->tuple.transport == 17 && frame->has_id &&
+	if (frame->has_id &&
+		(step->flow->tuple.transport == 17 || step->flow->framer->ops->id_is_retry) &&
 		asked_again(step, frame, operation_hash))
 		return;
 	rpc = rpc_make(step, frame->id, frame->has_id);
@@ -130,6 +144,8 @@ request_begins(struct step *step, const struct bs_frame *frame)
 	}
 	dir->rpc = index_of_rpc(step->tracker, rpc);
 	rpc->oneway = frame->oneway;
+	rpc->answers = frame->answers;
+	rpc->token = frame->token;
 	rpc->label_len = frame->label_len;
 	memcpy(rpc->label, frame->label, frame->label_len);
 	rpc->operation_hash = operation_hash;
@@ -283,21 +299,33 @@ turn_bytes(struct step *step, uint32_t bytes)
 		turn_response(step, rpc);
 }
 
+/* Decides what a flow speaks, as long as only these bytes tell. */
+static void
+settle_framer(struct step *step, bool datagram, const uint8_t *data, uint32_t bytes)
+{
+	const struct bs_framers *framers = step->tracker->config.framers;
+	const bool from_server = step->d == FROM_SERVICE;
+	struct flow *flow = step->flow;
+
+	if (flow->framer == NULL) {
+		flow->framer = bs_framers_guess(framers, flow->tuple.port[!flow->client_end],
+			datagram, from_server, data, bytes);
+		flow->protocol_guessed = 1;
+	} else if (!flow->rpc_seen && !flow->dir[step->d].in_message) {
+		flow->framer = bs_framers_settle(
+			framers, flow->framer, datagram, from_server, data, bytes);
+	}
+}
+
 /* True if bytes may be fed: a framer is known and the direction makes sense. */
 static bool
 message_ready(struct step *step, const uint8_t *data, uint32_t bytes)
 {
-	struct flow *flow = step->flow;
-	struct direction *dir = &flow->dir[step->d];
-	const struct bs_framer *framer = flow->framer;
+	struct direction *dir = &step->flow->dir[step->d];
+	const struct bs_framer *framer;
 
-	if (framer == NULL) {
-		framer = bs_framers_guess(step->tracker->config.framers,
-			flow->tuple.port[!flow->client_end], false, step->d == FROM_SERVICE, data,
-			bytes);
-		flow->framer = framer;
-		flow->protocol_guessed = 1;
-	}
+	settle_framer(step, false, data, bytes);
+	framer = step->flow->framer;
 	if (!dir->resync || framer->ops->pairing == BS_PAIR_BY_TURN)
 		return true;
 	if (framer->ops->probe == NULL ||
@@ -484,12 +512,7 @@ message_datagram(struct step *step, const uint8_t *data, uint32_t bytes)
 	struct direction *dir = &flow->dir[step->d];
 	struct bs_frame frame;
 
-	if (flow->framer == NULL) {
-		flow->framer = bs_framers_guess(step->tracker->config.framers,
-			flow->tuple.port[!flow->client_end], true, step->d == FROM_SERVICE, data,
-			bytes);
-		flow->protocol_guessed = 1;
-	}
+	settle_framer(step, true, data, bytes);
 	if (step->d == FROM_SERVICE)
 		service_moved(step);
 	if (flow->framer->ops->datagram_feed == NULL)

@@ -3,6 +3,9 @@
  * Which request does a response answer? By the protocol's ID, or by order: then
  * nothing may be missing between, and where something is, the ACKs have to tell
  * or the pair is not made. A wrong pair is worse than none.
+ *
+ * Quiet commands are answered or not. Since answers come in order, those before
+ * the request of an answer had none.
  */
 #include "track.h"
 
@@ -96,8 +99,36 @@ pair_after_missing(struct step *step, struct rpc *rpc, uint32_t begin)
 	return NULL;
 }
 
+/*
+ * The first open request that this may answer, up to the first that must be
+ * answered: by kind and the word it repeats, else by kind alone (errors repeat
+ * none).
+ */
 static struct rpc *
-pair_by_order(struct step *step, bool *orphan)
+pair_among_quiet(struct step *step, const struct bs_frame *frame)
+{
+	struct bs_tracker *tracker = step->tracker;
+	struct rpc *by_kind = NULL, *rpc = NULL;
+
+	for (uint32_t at = step->flow->rpc_open; at != NONE; at = rpc->next) {
+		bool fits;
+
+		rpc = &tracker->rpcs[at];
+		if (rpc->state == RPC_DONE)
+			continue;
+		fits = rpc->answers == 0 || frame->answers == 0 || rpc->answers & frame->answers;
+		if (fits && by_kind == NULL)
+			by_kind = rpc;
+		if (fits && (!rpc_is_quiet(rpc) || rpc->token == frame->token))
+			return rpc;
+		if (!rpc_is_quiet(rpc))
+			break;
+	}
+	return by_kind != NULL ? by_kind : rpc;
+}
+
+static struct rpc *
+pair_by_order(struct step *step, const struct bs_frame *frame, bool *orphan)
 {
 	struct flow *flow = step->flow;
 	struct direction *dir = &flow->dir[FROM_SERVICE];
@@ -115,7 +146,7 @@ pair_by_order(struct step *step, bool *orphan)
 	}
 	if (rpc != NULL && rpc->gap_before)
 		return pair_after_missing(step, rpc, dir->message_begin);
-	return rpc;
+	return step->flow->quiet_open > 0 ? pair_among_quiet(step, frame) : rpc;
 }
 
 struct rpc *
@@ -124,11 +155,13 @@ pair_response(struct step *step, const struct bs_frame *frame, bool *orphan)
 	struct rpc *rpc;
 
 	*orphan = true;
-	if (step->flow->framer->ops->pairing == BS_PAIR_BY_ID && frame->has_id) {
+	if (frame->has_id) {
 		step->flow->dir[FROM_SERVICE].after_gap = 0;
 		rpc = rpc_find_key(step->tracker, step->flow, frame->id);
 	} else {
-		rpc = pair_by_order(step, orphan);
+		rpc = pair_by_order(step, frame, orphan);
 	}
+	if (rpc != NULL && step->flow->quiet_open > 0)
+		rpc_quiet_over(step->tracker, step->flow, index_of_rpc(step->tracker, rpc));
 	return rpc;
 }

@@ -178,6 +178,8 @@ rpc_done(struct bs_tracker *tracker, struct rpc *rpc)
 	const uint32_t at = index_of_rpc(tracker, rpc);
 
 	rpc_no_longer_pending(tracker, rpc);
+	if (rpc->oneway == BS_ONEWAY_UNLESS_ANSWERED && rpc->ended[TO_SERVICE])
+		flow->quiet_open--;
 	rpc->state = RPC_DONE;
 	flow->rpc_open = skip_done(tracker, flow->rpc_open);
 	rpc->done_prev = flow->done_last;
@@ -202,6 +204,26 @@ rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome)
 			flow->dir[d].rpc = NONE;
 	}
 	rpc_done(tracker, rpc);
+}
+
+void
+rpc_quiet_over(struct bs_tracker *tracker, struct flow *flow, uint32_t until)
+{
+	uint32_t at = flow->rpc_open;
+
+	for (unsigned i = 0; i < WALK_MAX && flow->quiet_open > 0 && at != until; i++) {
+		struct rpc *rpc = &tracker->rpcs[at];
+
+		if (rpc_is_quiet(rpc)) {
+			rpc->outcome = BS_OUTCOME_ONEWAY;
+			rpc_done(tracker, rpc);
+			if (until == NONE)
+				return;
+		}
+		at = rpc->next;
+		if (at == NONE)
+			return;
+	}
 }
 
 static void
@@ -347,7 +369,7 @@ request_ended(struct step *step, struct rpc *rpc)
 
 	if (rpc->state == RPC_DONE)
 		return;
-	if (rpc->oneway) {
+	if (rpc->oneway == BS_ONEWAY) {
 		rpc->outcome = BS_OUTCOME_ONEWAY;
 		flow->request_gap |=
 			rpc->gap_before; /* what is missing is missing before the next */
@@ -355,12 +377,16 @@ request_ended(struct step *step, struct rpc *rpc)
 		rpc_done(step->tracker, rpc);
 		return;
 	}
+	if (rpc->oneway == BS_ONEWAY_UNLESS_ANSWERED && flow->quiet_open++ == QUIET_MAX)
+		rpc_quiet_over(step->tracker, flow, NONE);
 	if (rpc->ended[FROM_SERVICE]) {
 		rpc_done(step->tracker, rpc);
 		return;
 	}
 	if (rpc->state == RPC_REQUEST)
 		rpc->state = rpc->early ? RPC_RESPONSE : RPC_WAITING;
+	if (rpc->oneway)
+		return; /* the service does not owe an answer */
 	if (rpc->counted_pending || flow->turn_answered)
 		return;
 	rpc->counted_pending = 1;
@@ -466,10 +492,11 @@ rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uin
 			flow->turn_answered = 0;
 		}
 		if (rpc->outcome == BS_OUTCOME_COUNT)
-			rpc->outcome = (uint8_t)outcome;
+			rpc->outcome = rpc_is_quiet(rpc) ? BS_OUTCOME_ONEWAY : (uint8_t)outcome;
 		emit_rpc(tracker, flow, rpc, t);
 		rpc_release(tracker, rpc);
 	}
+	flow->quiet_open = 0;
 }
 
 /* Was the service silent until now, although RPCs were open at it? */

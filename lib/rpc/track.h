@@ -28,6 +28,8 @@
 #define SERVICE_SLOTS 1024u /* hash of at most BS_MAX_SERVICES */
 #define WALK_MAX 64u	    /* RPCs of a flow looked at for one packet */
 
+#define QUIET_MAX 32u /* of a flow, not known to be answered; the oldest is taken not to be */
+
 #define RANGE_RPCS 16u /* RPCs of one packet that share its fate */
 
 #define TO_SERVICE 0u
@@ -140,7 +142,8 @@ struct flow {
 	uint8_t request_gap;   /* requests may be missing behind the last one */
 	uint8_t pipelined;     /* a request came before the one before it was answered */
 	uint8_t rpc_seen;
-	uint8_t syn_waits; /* a SYN of another connection came; it is believed when answered */
+	uint8_t quiet_open; /* quiet commands of which it is not known if they are answered */
+	uint8_t syn_waits;  /* a SYN of another connection came; it is believed when answered */
 	uint8_t syn_wscale;
 	uint8_t isn_known[2];
 	uint8_t sent; /* bit per direction that sent a packet */
@@ -206,13 +209,14 @@ struct rpc {
 	uint64_t bytes[2];
 	uint32_t pending;
 	uint32_t operation_hash;
+	uint32_t answers, token; /* of a quiet command; see struct bs_frame */
 	int32_t status;
 	uint16_t retransmissions, duplicates, gaps, reordered, interims;
 	uint8_t state;
 	uint8_t outcome; /* if decided: bs_outcome, else BS_OUTCOME_COUNT */
 	uint8_t ended[2], departed[2];
 	uint8_t dropped[2]; /* a copy of its last packet was, and no later one came yet */
-	uint8_t has_key, oneway, has_status, counted_pending;
+	uint8_t has_key, oneway, has_status, counted_pending; /* oneway: BS_ONEWAY_* */
 	uint8_t early, first_of_flow;
 	uint8_t tagged;	    /* a packet brought its ID, or went out with it */
 	uint8_t gap_before; /* requests may be missing directly before it */
@@ -278,6 +282,13 @@ struct step {
 	bool detached;	    /* they are not this packet's: it says nothing of their departure */
 	bool in_first;	    /* still in the first message that the packet touches */
 };
+
+/* A quiet command that waits to be seen answered, or not. */
+static inline bool
+rpc_is_quiet(const struct rpc *rpc)
+{
+	return rpc->oneway == BS_ONEWAY_UNLESS_ANSWERED && rpc->state == RPC_WAITING;
+}
 
 /* A counter with one writer that others read. */
 static inline void
@@ -403,6 +414,8 @@ struct mark_node *rpc_mark(struct bs_tracker *tracker, struct rpc *rpc, const st
 void rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_end);
 /* It will not be answered, or not so that we see it. */
 void rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome);
+/* The quiet commands before `until` (NONE: one, the oldest) will not be answered. */
+void rpc_quiet_over(struct bs_tracker *tracker, struct flow *flow, uint32_t until);
 /* A turn: the service has begun to answer, so it does not owe this RPC anything. */
 void rpc_no_longer_pending(struct bs_tracker *tracker, struct rpc *rpc);
 /* Puts out those of a flow's RPCs that are finished and, over TCP, ACKed. */

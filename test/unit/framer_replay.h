@@ -39,6 +39,7 @@ struct chunk {
 struct told {
 	uint64_t begin, at, skip, id; /* offsets in the direction's stream */
 	int32_t status;
+	uint32_t answers, token;
 	uint8_t from_server, flags, role, oneway, has_id, has_status, until_close, error;
 	char label[BS_FRAME_LABEL_BYTES + 1];
 };
@@ -76,6 +77,8 @@ replay_note(struct replay *r, bool from_server, const struct bs_frame *frame)
 	told->status = frame->status;
 	told->until_close = frame->until_close;
 	told->error = frame->error;
+	told->answers = frame->answers;
+	told->token = frame->token;
 	assert_true(frame->label_len <= BS_FRAME_LABEL_BYTES);
 	memcpy(told->label, frame->label, frame->label_len);
 }
@@ -214,7 +217,7 @@ replay_tally(const struct replay *r)
 		tally.responses += response;
 		if (!response && told->role <= BS_ROLE_REQUEST) {
 			tally.requests++;
-			tally.oneway += told->oneway;
+			tally.oneway += told->oneway != 0;
 		}
 	}
 	return tally;

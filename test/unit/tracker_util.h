@@ -194,6 +194,7 @@ struct seg {
 	unsigned flags; /* 0: ACK, and PSH with payload */
 	const char *text;
 	uint32_t bytes;	 /* payload, if text is NULL or shorter: filled up with 'x' */
+	bool binary;	 /* text is `bytes` long, whatever it holds */
 	uint32_t cap;	 /* of those, kept by the capture; 0: all */
 	unsigned window; /* 0: 60000 */
 	bool window_zero;
@@ -261,10 +262,10 @@ rig_send(struct rig *rig, struct seg seg)
 {
 	uint32_t ends[2] = {rig->client_address, 0x0a000002};
 	uint16_t ports[2] = {rig->client_port, rig->service.port};
-	uint32_t bytes = seg.text != NULL && strlen(seg.text) > seg.bytes
-				 ? (uint32_t)strlen(seg.text)
-				 : seg.bytes;
-	uint32_t text_bytes = seg.text != NULL ? (uint32_t)strlen(seg.text) : 0;
+	uint32_t text_bytes = seg.text == NULL ? 0
+			      : seg.binary     ? seg.bytes
+					       : (uint32_t)strlen(seg.text);
+	uint32_t bytes = text_bytes > seg.bytes ? text_bytes : seg.bytes;
 	unsigned flags = seg.flags != 0 ? seg.flags
 			 : bytes > 0	? BS_TCP_ACK | BS_TCP_PSH
 					: BS_TCP_ACK;
