@@ -193,3 +193,5 @@ extern const struct bs_framer_ops bs_framer_row_by_order; /* rows without */
 extern const struct bs_framer_ops bs_framer_resp;
 extern const struct bs_framer_ops bs_framer_http1;
 extern const struct bs_framer_ops bs_framer_dns;
+extern const struct bs_framer_ops bs_framer_memcached;
+extern const struct bs_framer_ops bs_framer_memcached_binary;

@@ -12,6 +12,8 @@ static const struct bs_framer_ops *const coded[] = {
 	&bs_framer_resp,
 	&bs_framer_http1,
 	&bs_framer_dns,
+	&bs_framer_memcached,
+	&bs_framer_memcached_binary,
 };
 
 static const struct bs_framing_row built_in_rows[] = {
