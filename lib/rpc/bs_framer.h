@@ -195,3 +195,4 @@ extern const struct bs_framer_ops bs_framer_http1;
 extern const struct bs_framer_ops bs_framer_dns;
 extern const struct bs_framer_ops bs_framer_memcached;
 extern const struct bs_framer_ops bs_framer_memcached_binary;
+extern const struct bs_framer_ops bs_framer_sunrpc;

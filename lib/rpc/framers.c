@@ -14,6 +14,7 @@ static const struct bs_framer_ops *const coded[] = {
 	&bs_framer_dns,
 	&bs_framer_memcached,
 	&bs_framer_memcached_binary,
+	&bs_framer_sunrpc,
 };
 
 static const struct bs_framing_row built_in_rows[] = {

@@ -30,6 +30,11 @@ test_every_protocol_is_found_by_its_name(void **state)
 	assert_non_null(bs_framers_find(&framers, "resp"));
 	assert_non_null(bs_framers_find(&framers, "http1"));
 	assert_true(bs_framers_find(&framers, "dns")->ops->datagram);
+	assert_ptr_equal(bs_framers_find(&framers, "memcached")->ops->sibling,
+		bs_framers_find(&framers, "memcached-binary")->ops);
+	assert_ptr_equal(bs_framers_find(&framers, "memcached-binary")->ops->sibling,
+		bs_framers_find(&framers, "memcached")->ops);
+	assert_non_null(bs_framers_find(&framers, "sunrpc"));
 	assert_null(bs_framers_find(&framers, "nope"));
 	assert_null(bs_framers_find(&framers, ""));
 }
@@ -156,6 +161,56 @@ test_port_decides_what_content_leaves_open(void **state)
 	assert_string_equal(GUESS(9999, false, "\0\1\0\0\0\6\1\3\0\0\0\1"), "opaque");
 }
 
+#define BINARY_GET "\x80\0\0\1\0\0\0\0\0\0\0\1\0\0\0\7\0\0\0\0\0\0\0\0k"
+#define NFS_CALL                                                                                   \
+	"\x80\0\0\x28"                                                                             \
+	"xid1\0\0\0\0\0\0\0\2\0\1\x86\xa3\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
+static void
+test_memcached_and_sunrpc_are_told_by_content(void **state)
+{
+	(void)state;
+	assert_string_equal(GUESS(9999, false, BINARY_GET), "memcached-binary");
+	assert_string_equal(GUESS(11211, false, "\x80"), "memcached-binary");
+	assert_string_equal(GUESS(9999, false, "set k 0 0 3\r\nabc\r\n"), "memcached");
+	assert_string_equal(GUESS(9999, false, "mg k v q\r\n"), "memcached");
+	assert_string_equal(GUESS(9999, true, "VALUE k 0 3\r\nabc\r\nEND\r\n"), "memcached");
+	assert_string_equal(GUESS(11211, false, "get k\r\n"), "memcached");
+	assert_string_equal(GUESS(11211, false, "version"), "memcached");
+	assert_string_equal(GUESS(11211, true, "17\r\n"), "memcached");
+	/* As an inline command of redis, or of beanstalkd. */
+	assert_string_equal(GUESS(6379, false, "get k\r\n"), "resp");
+	assert_string_equal(GUESS(9999, false, "get k\r\n"), "opaque");
+	assert_string_equal(GUESS(9999, false, "stats\r\n"), "opaque");
+	assert_string_equal(GUESS(11211, false, "GET / HTTP/1.1\r\n"), "http1");
+	assert_string_equal(GUESS(9999, false, NFS_CALL), "sunrpc");
+	assert_string_equal(GUESS(2049, false, "\x80\0\0\x28xid1"), "sunrpc");
+	assert_string_equal(GUESS(9999, false, "\x80\0\0\x28xid1"), "opaque");
+	assert_string_equal(GUESS(2049, false, "\0\0\0\0\0\0\0\0"), "opaque");
+}
+
+static void
+test_sibling_is_taken_when_only_it_fits(void **state)
+{
+	const struct bs_framer *text = bs_framers_find(&framers, "memcached"),
+			       *binary = bs_framers_find(&framers, "memcached-binary"),
+			       *resp = bs_framers_find(&framers, "resp");
+	const uint8_t *get = (const uint8_t *)BINARY_GET;
+
+	(void)state;
+	assert_ptr_equal(bs_framers_settle(&framers, text, false, false, get, 25), binary);
+	assert_ptr_equal(bs_framers_settle(&framers, text, false, false, get, 1), binary);
+	assert_ptr_equal(bs_framers_settle(&framers, binary, false, false, get, 25), binary);
+	assert_ptr_equal(bs_framers_settle(&framers, resp, false, false, get, 25), resp);
+	assert_ptr_equal(
+		bs_framers_settle(&framers, binary, false, false, (const uint8_t *)"get k\r\n", 7),
+		text);
+	/* Neither: as configured. */
+	assert_ptr_equal(
+		bs_framers_settle(&framers, text, false, false, (const uint8_t *)"\x16\3\1", 3),
+		text);
+}
+
 static void
 test_content_refuses_what_the_port_says(void **state)
 {
@@ -229,6 +284,18 @@ test_random_bytes_are_the_same_however_cut(void **state)
 			memcpy(data[0], "*3\r\n$3\r\n", 8);
 		if (round % 4 == 2)
 			memcpy(data[1], "HTTP/1.1 200 \r\n", 15);
+		if (round % 8 == 3) {
+			memcpy(data[0], "ms k 9 q Ox\r\n", 13);
+			memcpy(data[1], "VALUE k 0 7\r\n", 13);
+		}
+		if (round % 8 == 5) {
+			memcpy(data[0], "\x80\x09\0\2\0\0\0\0\0\0\0\7", 12);
+			memcpy(data[1], "\x81\x10\0\2\0\0\0\0\0\0\0\7", 12);
+		}
+		if (round % 8 == 7) {
+			memcpy(data[0], "\0\0\0\5xid1\0\x80\0\0\x80\0\0\0\2", 17);
+			memcpy(data[1], "\x80\0\0\x24xid1\0\0\0\1\0\0\0\0", 16);
+		}
 		for (unsigned f = 0; f < framers.count; f++) {
 			replay_run(&whole, &framers.list[f], chunks, 2, SIZE_MAX, 0, 0);
 			replay_run(&pieces, &framers.list[f], chunks, 2, 1 + round % 5, 0, 0);
@@ -249,6 +316,8 @@ main(void)
 		cmocka_unit_test(test_full_table_is_refused),
 		cmocka_unit_test(test_content_decides_on_any_port),
 		cmocka_unit_test(test_port_decides_what_content_leaves_open),
+		cmocka_unit_test(test_memcached_and_sunrpc_are_told_by_content),
+		cmocka_unit_test(test_sibling_is_taken_when_only_it_fits),
 		cmocka_unit_test(test_content_refuses_what_the_port_says),
 		cmocka_unit_test(test_datagram_is_guessed_as_a_whole),
 		cmocka_unit_test(test_opaque_takes_all_and_tells_nothing),
