@@ -449,7 +449,8 @@ read_sample(const char *name)
 static void
 every_annotated_sample_parses(void **state)
 {
-	static const char *const names[] = {"demo.json", "dns.json", "nginx.json", "external.json"};
+	static const char *const names[] = {
+		"demo.json", "dns.json", "memcached.json", "nginx.json", "external.json"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
