@@ -319,6 +319,31 @@ http {{
         process.wait_for("nginx to listen", lambda: self.reachable(host, address, port))
         return process
 
+    def memcached(self, *options, host="server", address=SERVICE, port=11211):
+        process = self.start("memcached", ["memcached", "-u", "nobody", "-l", address, "-p",
+                                           str(port), "-m", "256", "-I", "2m", *options], host)
+        process.wait_for("memcached to listen", lambda: self.reachable(host, address, port))
+        return process
+
+    def ganesha(self, directory, host="server", address=SERVICE):
+        """nfs-ganesha, NFSv4 alone (no portmapper, no D-Bus), exports that directory as itself."""
+        os.makedirs(self.path(directory))
+        os.makedirs(self.path("recovery"))
+        with open(self.path("ganesha.conf"), "w", encoding="utf-8") as config:
+            config.write(f"""
+NFS_CORE_PARAM {{ Protocols = 4; Bind_addr = {address}; Enable_UDP = false; Enable_NLM = false;
+                  Enable_RQUOTA = false; }}
+NFSV4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = {self.path("recovery")}; }}
+NFS_KRB5 {{ Active_krb5 = false; }}
+EXPORT {{ Export_Id = 1; Path = {self.path(directory)}; Pseudo = /{directory}; Access_Type = RW;
+          Squash = None; SecType = sys; Protocols = 4; Transports = TCP;
+          FSAL {{ Name = VFS; }} }}
+""")
+        process = self.start("ganesha", ["ganesha.nfsd", "-F", "-f", self.path("ganesha.conf"), "-L",
+                                         "STDERR", "-p", self.path("ganesha.pid")], host)
+        process.wait_for("ganesha to listen", lambda: self.reachable(host, address, 2049))
+        return process
+
     def load(self, *arguments, host="client", name="load"):
         """load.py on a host; `.requests()` is its log.
 
