@@ -5,11 +5,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <net/if.h>
 #include <rte_bus_vdev.h>
 #include <rte_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -162,6 +164,25 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	return ret;
 }
 
+/* Is that interface of the kernel promiscuous by its flags? False if there is none. */
+static bool
+is_promiscuous(unsigned if_index)
+{
+	struct ifreq request = {0};
+	bool promiscuous = false;
+	int fd;
+
+	if (if_index == 0 || if_indextoname(if_index, request.ifr_name) == NULL)
+		return false;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	if (ioctl(fd, SIOCGIFFLAGS, &request) == 0)
+		promiscuous = (request.ifr_flags & IFF_PROMISC) != 0;
+	close(fd);
+	return promiscuous;
+}
+
 int
 bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigned index,
 	unsigned queues, struct rte_mempool *pool, char error[BS_PORT_ERROR_BYTES])
@@ -179,6 +200,8 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	if (ret != 0)
 		return ret;
 	ret = rte_eth_dev_info_get(port->id, &info);
+	/* before the start, which switches it off */
+	port->promiscuous_ours = ret == 0 && !is_promiscuous(info.if_index);
 	if (ret == 0)
 		ret = configure_queues(port, queues, pool, &info);
 	if (ret == 0)
@@ -207,6 +230,8 @@ void
 bs_port_stop(struct bs_port *port, const struct bs_config_port *config)
 {
 	if (port->started) {
+		if (port->promiscuous_ours)
+			rte_eth_promiscuous_disable(port->id);
 		if (rte_eth_dev_stop(port->id) != 0)
 			BS_LOG(WARNING, "ports.%s: does not stop\n", port->name);
 		if (port->created)

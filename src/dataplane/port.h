@@ -24,6 +24,7 @@ struct bs_port {
 	unsigned wait_fd_count; /* descriptors that become readable with a packet */
 	char driver[32];
 	bool missed_observable;
+	bool promiscuous_ours; /* switched on by us, and so off at the end */
 	bool started;
 };
 
