@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
-#include <pwd.h>
 #include <rte_eal.h>
 #include <rte_launch.h>
 #include <signal.h>
@@ -15,29 +14,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "analyzer_link.h"
 #include "bs_clock.h"
 #include "bs_names.h"
 #include "collector.h"
 #include "control.h"
 #include "dataplane.h"
 #include "eal.h"
+#include "instance.h"
+#include "privileges.h"
 #include "probe.h"
-#include "spawner.h"
 #include "telemetry.h"
 #include "tsc_clock.h"
 
-#define ANALYZER_USER "nobody"
 #define WATCH_MS 1000
 
 struct program {
 	struct bs_config config;
 	struct bs_eal eal;
-	struct bs_spawner spawner;
+	struct bs_instance instance;
+	struct bs_privileges privileges;
+	struct control_access access;
+	struct bs_analyzer_link analyzer;
 	struct bs_dataplane *dataplane;
 	struct bs_control *control;
 	struct bs_probe *probe;
@@ -48,7 +48,6 @@ struct program {
 	char *const *eal_args;
 	unsigned eal_arg_count;
 	int signals;
-	int analyzer_listener; /* analyzer.mode external: who connects is the analyzer; else -1 */
 	bool cut_told;
 };
 
@@ -99,7 +98,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 	struct program *program = context;
 
 	bs_dataplane_snapshot(program->dataplane, snapshot);
-	snapshot->analyzer_restarts = program->spawner.restarts;
+	snapshot->analyzer_restarts = program->analyzer.spawner.restarts;
 	snapshot->clock = program->clock;
 	return 0;
 }
@@ -151,25 +150,6 @@ learn_names(struct program *program)
 /* --- start -------------------------------------------------------------------------- */
 
 static int
-start_spawner(struct program *program)
-{
-	const struct passwd *user = getpwnam(ANALYZER_USER);
-	int ret;
-
-	if (!program->config.analyzer.child)
-		return 0;
-	ret = bs_spawner_start(&program->spawner, NULL, user == NULL ? 65534 : user->pw_uid,
-		user == NULL ? 65534 : user->pw_gid);
-	if (ret != 0)
-		fprintf(stderr,
-			"bufscoped: bufscope-analyzer does not start: %s; install it next to "
-			"bufscoped or "
-			"in PATH, or set analyzer.mode to \"off\"\n",
-			strerror(-ret));
-	return ret;
-}
-
-static int
 start_clock(struct bs_tsc_clock *clock)
 {
 	if (bs_tsc_clock_start(clock) != 0) {
@@ -195,7 +175,8 @@ start_clock(struct bs_tsc_clock *clock)
 static int
 start_sockets(struct program *program)
 {
-	char path[256], error[BS_STATUS_ERROR_BYTES];
+	char path[PATH_MAX + 32], error[BS_STATUS_ERROR_BYTES];
+	int ret;
 
 	program->source = (struct bs_status_source){
 		.snapshot = take_snapshot,
@@ -204,44 +185,25 @@ start_sockets(struct program *program)
 		.store = program->dataplane->store,
 		.names = &program->names,
 		.config = &program->config,
+		.privileges = &program->privileges,
+		.analyzer_user = program->analyzer.user.name,
 	};
-	snprintf(path, sizeof(path), "%s/bufscope.sock", rte_eal_get_runtime_dir());
-	program->control = bs_control_create(path, &program->source, error);
-	if (program->control == NULL) {
+	snprintf(path, sizeof(path), "%s/bufscope.sock", program->instance.directory);
+	program->control = bs_control_create(path, &program->access, &program->source, error);
+	if (program->control == NULL ||
+		bs_analyzer_link_listen(&program->analyzer, program->instance.directory,
+			&program->access, error) != 0) {
 		complain(error);
 		return -EIO;
 	}
 	if (bs_telemetry_register(&program->source) != 0)
 		complain("telemetry is off: no /bufscope commands for dpdk-telemetry.py");
-	return 0;
-}
-
-/* Where an analyzer that somebody else starts comes to: <runtime>/analyzer.sock. */
-static int
-listen_for_analyzer(struct program *program)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (!program->config.analyzer.external)
-		return 0;
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/analyzer.sock",
-		    rte_eal_get_runtime_dir()) >= (int)sizeof(address.sun_path)) {
-		complain("the runtime directory's name is too long for analyzer.sock");
-		return -ENAMETOOLONG;
-	}
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* the control socket is ours alone by now: what stands here is left from before */
-	unlink(address.sun_path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-		chmod(address.sun_path, 0600) != 0 || listen(fd, 1) != 0) {
-		fprintf(stderr, "bufscoped: %s: %s\n", address.sun_path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -EIO;
-	}
-	program->analyzer_listener = fd;
-	return 0;
+	ret = bs_instance_open(&program->instance, &program->access,
+		program->privileges.change_user ? program->privileges.uid : (uid_t)-1);
+	if (ret != 0)
+		fprintf(stderr, "bufscoped: %s: owner and mode: %s\n", program->instance.directory,
+			strerror(-ret));
+	return ret;
 }
 
 static int
@@ -271,8 +233,40 @@ start_dataplane(struct program *program)
 	if (program->probe == NULL)
 		return -ENOMEM;
 	learn_names(program);
-	ret = start_sockets(program);
-	return ret != 0 ? ret : listen_for_analyzer(program);
+	return start_sockets(program);
+}
+
+/* What can be wrong is found before a thread, a port or a hugepage is taken. */
+static int
+prepare(struct program *program)
+{
+	const struct bs_config *config = &program->config;
+	char error[BS_INSTANCE_ERROR_BYTES];
+	int ret;
+
+	ret = bs_privileges_plan(config, &program->privileges, error);
+	if (ret == 0)
+		ret = control_access_plan(config, &program->access, error);
+	if (ret == 0)
+		ret = bs_instance_take(config->eal.file_prefix,
+			program->privileges.change_user ? program->privileges.uid : (uid_t)-1,
+			&program->instance, error);
+	if (ret == 0)
+		ret = bs_analyzer_link_start(&program->analyzer, config, error);
+	if (ret != 0)
+		complain(error);
+	return ret;
+}
+
+static int
+drop_privileges(struct program *program)
+{
+	char error[BS_PRIVILEGES_ERROR_BYTES];
+	int ret = bs_privileges_drop(&program->privileges, error);
+
+	if (ret != 0)
+		complain(error);
+	return ret;
 }
 
 static void
@@ -308,9 +302,7 @@ reload(struct program *program)
 static void
 take_analyzer(struct program *program)
 {
-	int fd = program->config.analyzer.child
-			 ? bs_spawner_poll(&program->spawner)
-			 : accept4(program->analyzer_listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = bs_analyzer_link_take(&program->analyzer);
 
 	if (fd >= 0)
 		bs_collector_connect(program->dataplane->collector, fd);
@@ -363,9 +355,7 @@ run(struct program *program)
 	struct pollfd fds[3] = {
 		{.fd = program->signals, .events = POLLIN},
 		{.fd = bs_control_fd(program->control), .events = POLLIN},
-		{.fd = program->config.analyzer.child ? program->spawner.control
-						      : program->analyzer_listener,
-			.events = POLLIN},
+		{.fd = bs_analyzer_link_fd(&program->analyzer), .events = POLLIN},
 	};
 
 	for (;;) {
@@ -494,7 +484,7 @@ block_signals(struct program *program)
 int
 main(int argc, char **argv)
 {
-	static struct program program = {.analyzer_listener = -1};
+	static struct program program = {.analyzer.listener.fd = -1};
 	bool check = false;
 	int status = 1;
 
@@ -504,20 +494,22 @@ main(int argc, char **argv)
 		print_chain(&program.config);
 		return 0;
 	}
-	if (start_spawner(&program) != 0)
+	if (prepare(&program) != 0) {
+		bs_instance_release(&program.instance);
 		return 1;
-	if (block_signals(&program) == 0 && start_dataplane(&program) == 0) {
+	}
+	if (block_signals(&program) == 0 && start_dataplane(&program) == 0 &&
+		drop_privileges(&program) == 0) {
 		launch(&program);
 		run(&program);
 		stop(&program);
 		status = 0;
 	}
-	if (program.analyzer_listener >= 0)
-		close(program.analyzer_listener);
 	bs_control_destroy(program.control);
 	bs_probe_destroy(program.probe);
-	bs_spawner_stop(&program.spawner);
+	bs_analyzer_link_stop(&program.analyzer);
 	bs_dataplane_destroy(program.dataplane);
 	rte_eal_cleanup();
+	bs_instance_release(&program.instance);
 	return status;
 }

@@ -4,7 +4,6 @@
  * config_keys.c.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "config_private.h"
+#include "safe.h"
 
 static int
 parse(struct config_reader *reader, size_t bytes)
@@ -63,29 +63,20 @@ fail_file(const char *path, int code, char *error, const char *format, ...)
 	return code;
 }
 
-/* A descriptor of a regular file that only root and the caller can write, or -errno. */
+/* A descriptor of the file and its size, or -errno. */
 static int
-open_safely(const char *path, size_t *bytes, char *error)
+open_config(const char *path, size_t *bytes, char *error)
 {
+	char why[BS_SAFE_ERROR_BYTES];
 	struct stat st;
-	int code, fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	int code, fd = bs_safe_open(path, why);
 
 	if (fd < 0) {
-		code = -errno;
-		return fail_file(path, code, error, "%s",
-			code == -ELOOP ? "is a symbolic link: give the file itself"
-				       : strerror(-code));
+		snprintf(error, BS_CONFIG_ERROR_BYTES, "%s", why);
+		return fd;
 	}
 	if (fstat(fd, &st) != 0)
 		code = fail_file(path, -errno, error, "%s", strerror(errno));
-	else if (!S_ISREG(st.st_mode))
-		code = fail_file(path, -EINVAL, error, "is not a regular file");
-	else if (st.st_uid != 0 && st.st_uid != geteuid())
-		code = fail_file(path, -EPERM, error,
-			"belongs to uid %u (allowed: root or the caller): chown it", st.st_uid);
-	else if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		code = fail_file(path, -EPERM, error, "others can write it (mode %03o): chmod go-w",
-			st.st_mode & 0777);
 	else if (st.st_size > (off_t)CONFIG_FILE_BYTES_MAX)
 		code = fail_file(
 			path, -EFBIG, error, "is larger than %u bytes", CONFIG_FILE_BYTES_MAX);
@@ -131,7 +122,7 @@ bs_config_load(const char *path, struct bs_config *config, char error[BS_CONFIG_
 	error[0] = '\0';
 	if (strlen(path) >= sizeof(config->path))
 		return fail_file(path, -ENAMETOOLONG, error, "the path is too long");
-	fd = open_safely(path, &bytes, error);
+	fd = open_config(path, &bytes, error);
 	if (fd < 0)
 		return fd;
 	ret = read_all(fd, bytes, &text);

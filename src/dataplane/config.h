@@ -21,6 +21,7 @@
 #define BS_CONFIG_FRAMING 16u
 #define BS_CONFIG_CLASSES 8u
 #define BS_CONFIG_TEXT 128u
+#define BS_CONFIG_USER 33u /* a name, or a number in digits; "": none given */
 
 struct bs_config_port {
 	char name[24];
@@ -97,7 +98,16 @@ struct bs_config {
 		bool child; /* start and restart bufscope-analyzer; false: none ("mode": "off") or
 			       by hand ("external") */
 		bool external;
+		char user[BS_CONFIG_USER];
 	} analyzer;
+	struct {
+		char owner[BS_CONFIG_USER], group[BS_CONFIG_USER];
+		uint16_t mode;
+	} control; /* of the sockets */
+	struct {
+		bool drop;
+		char user[BS_CONFIG_USER];
+	} privileges;
 	bool faults; /* debug.faults */
 };
 
@@ -106,8 +116,8 @@ struct bs_config {
 /*
  * Loads and checks a file. 0, or -errno with one line in `error`: file, line
  * where known, key path, what is wrong, what is allowed. -EINVAL for content,
- * else what open or read said. Refuses files that others than root and the
- * caller can write. Control thread.
+ * else what bs_safe_open or read said: files that others than root and the caller
+ * can write or replace are refused. Control thread.
  */
 int bs_config_load(const char *path, struct bs_config *config, char error[BS_CONFIG_ERROR_BYTES]);
 

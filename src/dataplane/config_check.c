@@ -121,6 +121,16 @@ check_service(struct config_reader *reader, unsigned index, const struct bs_fram
 	return check_operations(reader, index);
 }
 
+static int
+check_privileges(struct config_reader *reader)
+{
+	if (reader->config->privileges.drop || reader->config->privileges.user[0] == '\0')
+		return 0;
+	config_push(reader, "privileges", 0);
+	config_push(reader, "user", 0);
+	return config_fail(reader, "only with privileges.drop (allowed: null, or drop true)");
+}
+
 int
 config_check(struct config_reader *reader)
 {
@@ -129,6 +139,8 @@ config_check(struct config_reader *reader)
 	unsigned bad = 0;
 	int ret = check_ports(reader);
 
+	if (ret == 0)
+		ret = check_privileges(reader);
 	if (ret != 0)
 		return ret;
 	switch (bs_framers_init(&framers, config->framing, config->framing_count, &bad)) {

@@ -257,6 +257,25 @@ set_analyzer_mode(
 	return ret;
 }
 
+/* "0660": who may read and write, and so connect. */
+static int
+set_mode(
+	struct config_reader *reader, const struct config_key *key, const json_t *value, void *base)
+{
+	struct bs_config *config = base;
+	const char *text = json_string_value(value);
+	size_t digits = text == NULL ? 0 : strlen(text);
+	unsigned long mode;
+
+	if (digits < 3 || digits > 4 || strspn(text, "01234567") != digits)
+		return config_fail_value(reader, key, value, "not a mode");
+	mode = strtoul(text, NULL, 8);
+	if ((mode & ~0666ul) != 0 || (mode & 0600) != 0600)
+		return config_fail_value(reader, key, value, "out of range");
+	config->control.mode = (uint16_t)mode;
+	return 0;
+}
+
 /* hugepages is kept as its word. */
 static int
 set_hugepages(
@@ -436,10 +455,27 @@ static const struct config_key records_keys[] = {
 
 static const struct config_key analyzer_keys[] = {
 	{"mode", CONFIG_WORD, "\"child\"", .words = mode_words, .set = set_analyzer_mode,
-		AT(analyzer)},
+		.offset = offsetof(struct bs_config, analyzer.child),
+		.bytes = offsetof(struct bs_config, analyzer.user) -
+			 offsetof(struct bs_config, analyzer.child)},
+	{"user", CONFIG_NAME, "null", .null_ok = true, AT(analyzer.user)},
 	{"journal", CONFIG_NOT_BUILT, "null"},
 	{"otlp", CONFIG_NOT_BUILT, "null"},
 	{"prometheus", CONFIG_NOT_BUILT, "null"},
+	{NULL},
+};
+
+static const struct config_key control_keys[] = {
+	{"owner", CONFIG_NAME, "null", .null_ok = true, AT(control.owner)},
+	{"group", CONFIG_NAME, "null", .null_ok = true, AT(control.group)},
+	{"mode", CONFIG_OWN, "\"0600\"", .set = set_mode, AT(control.mode),
+		.allowed = "0600 to 0666 in octal, without x bits"},
+	{NULL},
+};
+
+static const struct config_key privileges_keys[] = {
+	{"drop", CONFIG_BOOL, "true", AT(privileges.drop)},
+	{"user", CONFIG_NAME, "null", .null_ok = true, AT(privileges.user)},
 	{NULL},
 };
 
@@ -470,6 +506,8 @@ const struct config_key config_keys[] = {
 	{"app_queue", CONFIG_OBJECT, "{}", .keys = app_queue_keys},
 	{"records", CONFIG_OBJECT, "{}", .reload = true, .keys = records_keys},
 	{"analyzer", CONFIG_OBJECT, "{}", .keys = analyzer_keys},
+	{"control", CONFIG_OBJECT, "{}", .keys = control_keys},
+	{"privileges", CONFIG_OBJECT, "{}", .keys = privileges_keys},
 	{"offload", CONFIG_OBJECT, "{}", .keys = offload_keys},
 	{"debug", CONFIG_OBJECT, "{}", .keys = debug_keys},
 	{NULL},

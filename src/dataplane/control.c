@@ -238,8 +238,8 @@ bs_control_fd(const struct bs_control *control)
 }
 
 struct bs_control *
-bs_control_create(
-	const char *path, const struct bs_status_source *source, char error[BS_STATUS_ERROR_BYTES])
+bs_control_create(const char *path, const struct control_access *access,
+	const struct bs_status_source *source, char error[BS_STATUS_ERROR_BYTES])
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct bs_control *control = calloc(1, sizeof(*control));
@@ -256,7 +256,7 @@ bs_control_create(
 		code = -errno;
 		goto fail;
 	}
-	code = control_socket_listen(&control->socket, path, error);
+	code = control_socket_listen(&control->socket, path, SOCK_STREAM, access, error);
 	if (code != 0) {
 		bs_control_destroy(control);
 		errno = -code;

@@ -16,6 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "identity.h"
+#include "safe.h"
+
+#define BACKLOG 16
+
 __attribute__((format(printf, 4, 5))) static int
 fail(int code, const char *path, char *error, const char *format, ...)
 {
@@ -32,9 +37,8 @@ fail(int code, const char *path, char *error, const char *format, ...)
 static int
 lock_directory(const char *path, char *error)
 {
-	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char directory[sizeof(((struct sockaddr_un *)0)->sun_path)], why[BS_SAFE_ERROR_BYTES];
 	char *slash;
-	struct stat st;
 	int fd, code;
 
 	snprintf(directory, sizeof(directory), "%s", path);
@@ -49,12 +53,9 @@ lock_directory(const char *path, char *error)
 			code == -ENOTDIR || code == -ELOOP ? "not a directory, or a symbolic link"
 							   : strerror(-code));
 	}
-	if (fstat(fd, &st) != 0)
-		code = fail(-errno, directory, error, "%s", strerror(errno));
-	else if (st.st_uid != 0 && st.st_uid != geteuid())
-		code = fail(-EPERM, directory, error, "belongs to uid %u", st.st_uid);
-	else if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		code = fail(-EPERM, directory, error, "others can write it: chmod go-w");
+	code = bs_safe_check(fd, directory, false, why);
+	if (code != 0)
+		snprintf(error, BS_STATUS_ERROR_BYTES, "%.*s", (int)BS_STATUS_ERROR_BYTES - 1, why);
 	else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		code = fail(-EBUSY, directory, error, "another instance is starting here");
 	else
@@ -76,11 +77,12 @@ name_owner(int fd, const char *path, char *error)
 		owner.pid, owner.uid);
 }
 
-/* Removes a socket that nobody listens on; 0 if the path is free then. */
+/* Removes a socket of ours that nobody listens on; 0 if the path is free then. */
 static int
-remove_stale(const struct sockaddr_un *address, char *error)
+remove_stale(
+	const struct control_socket *s, int type, const struct control_access *access, char *error)
 {
-	const char *path = address->sun_path;
+	const char *path = s->address.sun_path;
 	struct stat st;
 	int fd, code;
 
@@ -88,10 +90,14 @@ remove_stale(const struct sockaddr_un *address, char *error)
 		return errno == ENOENT ? 0 : fail(-errno, path, error, "%s", strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
 		return fail(-EEXIST, path, error, "is there and not a socket: remove it");
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != access->owner)
+		return fail(-EEXIST, path, error, "is there and belongs to uid %u: remove it",
+			st.st_uid);
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fail(-errno, path, error, "%s", strerror(errno));
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+	if (connect(fd, (const struct sockaddr *)&s->address, sizeof(s->address)) == 0 ||
+		errno == EAGAIN)
 		code = name_owner(fd, path, error);
 	else if (errno != ECONNREFUSED)
 		code = fail(-errno, path, error, "%s", strerror(errno));
@@ -103,27 +109,64 @@ remove_stale(const struct sockaddr_un *address, char *error)
 	return code;
 }
 
-/* Nobody can connect between bind and listen: by then the mode is right. */
+int
+control_access_plan(const struct bs_config *config, struct control_access *access,
+	char error[BS_STATUS_ERROR_BYTES])
+{
+	struct bs_identity owner = {.uid = (uid_t)-1};
+
+	*access = (struct control_access){(uid_t)-1, (gid_t)-1, config->control.mode};
+	if (config->control.owner[0] != '\0' &&
+		bs_identity_find(config->control.owner, &owner) != 0) {
+		snprintf(error, BS_STATUS_ERROR_BYTES,
+			"control.owner: there is no user \"%s\": add it, or name another",
+			config->control.owner);
+		return -ENOENT;
+	}
+	access->owner = owner.uid;
+	if (config->control.group[0] != '\0' &&
+		bs_identity_group(config->control.group, &access->group) != 0) {
+		snprintf(error, BS_STATUS_ERROR_BYTES,
+			"control.group: there is no group \"%s\": add it, or name another",
+			config->control.group);
+		return -ENOENT;
+	}
+	return 0;
+}
+
+int
+control_access_apply(const struct control_access *access, const char *path)
+{
+	if (chmod(path, access->mode) != 0)
+		return -errno;
+	return lchown(path, access->owner, access->group) == 0 ? 0 : -errno;
+}
+
+/* Nobody can connect between bind and listen: by then owner and mode are right. */
 static int
-bind_and_listen(struct control_socket *s, char *error)
+bind_and_listen(
+	struct control_socket *s, int type, const struct control_access *access, char *error)
 {
 	const char *path = s->address.sun_path;
 	struct stat st;
+	int code;
 
-	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	s->fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0 || bind(s->fd, (const struct sockaddr *)&s->address, sizeof(s->address)) != 0)
 		return fail(-errno, path, error, "%s", strerror(errno));
 	if (lstat(path, &st) != 0)
 		return fail(-errno, path, error, "%s", strerror(errno));
 	s->device = st.st_dev;
 	s->inode = st.st_ino;
-	if (chmod(path, 0600) != 0 || listen(s->fd, 16) != 0)
-		return fail(-errno, path, error, "%s", strerror(errno));
-	return 0;
+	code = control_access_apply(access, path);
+	if (code != 0)
+		return fail(code, path, error, "owner and mode: %s", strerror(-code));
+	return listen(s->fd, BACKLOG) == 0 ? 0 : fail(-errno, path, error, "%s", strerror(errno));
 }
 
 int
-control_socket_listen(struct control_socket *s, const char *path, char error[BS_STATUS_ERROR_BYTES])
+control_socket_listen(struct control_socket *s, const char *path, int type,
+	const struct control_access *access, char error[BS_STATUS_ERROR_BYTES])
 {
 	int directory, code;
 
@@ -135,9 +178,9 @@ control_socket_listen(struct control_socket *s, const char *path, char error[BS_
 	directory = lock_directory(path, error);
 	if (directory < 0)
 		return directory;
-	code = remove_stale(&s->address, error);
+	code = remove_stale(s, type, access, error);
 	if (code == 0)
-		code = bind_and_listen(s, error);
+		code = bind_and_listen(s, type, access, error);
 	if (code != 0)
 		control_socket_close(s);
 	close(directory);

@@ -4,33 +4,42 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <rte_common.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ARGS_MAX 64u
 
-/* Bytes of free hugepages of the default size. */
-static uint64_t
-free_hugepage_bytes(void)
+/* Hugepages of the default size. */
+struct hugepages {
+	uint64_t total, free, bytes_each;
+};
+
+static struct hugepages
+look_at_hugepages(void)
 {
-	unsigned long long pages = 0, size_kb = 0, value;
+	struct hugepages pages = {0};
+	unsigned long long value;
 	char line[128];
 	FILE *file = fopen("/proc/meminfo", "re");
 
 	if (file == NULL)
-		return 0;
+		return pages;
 	while (fgets(line, sizeof(line), file) != NULL) {
-		if (sscanf(line, "HugePages_Free: %llu", &value) == 1)
-			pages = value;
+		if (sscanf(line, "HugePages_Total: %llu", &value) == 1)
+			pages.total = value;
+		else if (sscanf(line, "HugePages_Free: %llu", &value) == 1)
+			pages.free = value;
 		else if (sscanf(line, "Hugepagesize: %llu kB", &value) == 1)
-			size_kb = value;
+			pages.bytes_each = value * 1024;
 	}
 	fclose(file);
-	return pages * size_kb * 1024;
+	return pages;
 }
 
 /* "(0-1,3)": the CPUs this process may run on. */
@@ -90,21 +99,65 @@ names_pci(const struct bs_config *config)
 static int
 choose_memory(const struct bs_config *config, struct bs_eal *eal, char *error)
 {
-	const uint64_t free_bytes = free_hugepage_bytes();
+	const struct hugepages pages = look_at_hugepages();
+	const uint64_t wanted = config->eal.memory_bytes;
+	uint64_t missing;
 
 	if (strcmp(config->eal.hugepages, "off") == 0) {
 		eal->hugepages = false;
 		return 0;
 	}
-	eal->hugepages = free_bytes >= config->eal.memory_bytes;
+	eal->hugepages = pages.free * pages.bytes_each >= wanted;
 	if (eal->hugepages || strcmp(config->eal.hugepages, "auto") == 0)
 		return 0;
+	if (pages.bytes_each == 0) {
+		snprintf(error, BS_EAL_ERROR_BYTES,
+			"eal.hugepages: this kernel has none; set it to \"auto\" or \"off\"");
+		return -ENOMEM;
+	}
+	missing =
+		(wanted - pages.free * pages.bytes_each + pages.bytes_each - 1) / pages.bytes_each;
 	snprintf(error, BS_EAL_ERROR_BYTES,
-		"eal.hugepages: %llu MB are free, eal.memory wants %llu MB; reserve more (sysctl "
-		"vm.nr_hugepages), or set eal.hugepages to \"auto\"",
-		(unsigned long long)(free_bytes >> 20),
-		(unsigned long long)(config->eal.memory_bytes >> 20));
+		"eal.hugepages: %llu MB are free, eal.memory wants %llu MB: run \"sysctl -w "
+		"vm.nr_hugepages=%llu\" (soon after boot, or memory is too scattered), or set "
+		"eal.hugepages to \"auto\"",
+		(unsigned long long)(pages.free * pages.bytes_each >> 20),
+		(unsigned long long)(wanted >> 20), (unsigned long long)(pages.total + missing));
 	return -ENOMEM;
+}
+
+/* EAL's own texts went to the log above; this is what to do about them. */
+static int
+fail_init(const struct bs_eal *eal, char *error)
+{
+	const int code = rte_errno == 0 ? EBUSY : rte_errno;
+
+	snprintf(error, BS_EAL_ERROR_BYTES, "EAL does not start (%s; it says more above)%s",
+		rte_errno == 0 ? "no reason given" : rte_strerror(rte_errno),
+		eal->hugepages ? ". If it lacks memory: a cgroup may forbid hugepages "
+				 "(hugetlb.*.max); eal.hugepages \"off\" does without"
+			       : "");
+	return -code;
+}
+
+/* What the sockets and the lock of the instance rest on is not for arguments to change. */
+static int
+check_extra(char *const *extra, unsigned count, char *error)
+{
+	static const char *const ours[] = {"--file-prefix", "--proc-type"};
+
+	for (unsigned i = 0; i < count; i++) {
+		for (unsigned k = 0; k < RTE_DIM(ours); k++) {
+			if (strncmp(extra[i], ours[k], strlen(ours[k])) != 0)
+				continue;
+			snprintf(error, BS_EAL_ERROR_BYTES,
+				"%.60s is not for EAL to be told: the prefix is eal.file_prefix, "
+				"and bufscoped is a primary process",
+				extra[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
 }
 
 int
@@ -115,6 +168,8 @@ bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_c
 	char *args[ARGS_MAX];
 	int count = 0;
 
+	if (check_extra(extra, extra_count, error) != 0)
+		return -EINVAL;
 	if (choose_memory(config, eal, error) != 0)
 		return -ENOMEM;
 	lcore_map(config, eal, map, sizeof(map));
@@ -128,19 +183,18 @@ bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_c
 	args[count++] = memory;
 	args[count++] = prefix;
 	args[count++] = (char *)(uintptr_t)(eal->hugepages ? "--in-memory" : "--no-huge");
+	/* Nothing to share: no files, and secondary processes are refused. EAL takes it together
+	 * with either of these, but not both of them. */
+	args[count++] = (char *)(uintptr_t) "--no-shconf";
 	args[count++] = (char *)(uintptr_t) "--log-level=lib.eal:warning";
 	if (!names_pci(config))
 		args[count++] = (char *)(uintptr_t) "--no-pci";
 	for (unsigned i = 0; i < extra_count && count < (int)ARGS_MAX; i++)
 		args[count++] = extra[i];
-	if (rte_eal_init(count, args) < 0) {
-		snprintf(error, BS_EAL_ERROR_BYTES,
-			"EAL does not start (%s; it says more above). If another instance runs "
-			"with "
-			"eal.file_prefix \"%s\", give this one another",
-			rte_errno == 0 ? "no reason given" : rte_strerror(rte_errno),
-			config->eal.file_prefix);
-		return rte_errno == 0 ? -EBUSY : -rte_errno;
-	}
+	/* libxdp's dispatcher would need CAP_SYS_ADMIN to be taken off again; the program alone
+	 * needs CAP_NET_ADMIN. */
+	setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
+	if (rte_eal_init(count, args) < 0)
+		return fail_init(eal, error);
 	return 0;
 }

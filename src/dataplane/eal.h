@@ -15,7 +15,8 @@ struct bs_eal {
 
 /*
  * Initialises EAL: hugepages if the config wants them or they are there and
- * enough, no PCI scan unless a port names a PCI device; extra (extra_count) are
+ * enough, no PCI scan unless a port names a PCI device, nothing shared with other
+ * processes; extra (extra_count) are
  * arguments for EAL itself. 0, or -errno with one line in error that says what
  * to do. Main thread, once.
  */

@@ -11,6 +11,7 @@
 
 #include "bs_names.h"
 #include "config.h"
+#include "privileges.h"
 #include "snapshot.h"
 #include "store.h"
 
@@ -34,7 +35,9 @@ struct bs_status_source {
 	void *context;
 	struct bs_store *store;
 	const struct bs_names *names;
-	const struct bs_config *config; /* only what a reload cannot change is read */
+	const struct bs_config *config;		/* only what a reload cannot change is read */
+	const struct bs_privileges *privileges; /* NULL: not told */
+	const char *analyzer_user;		/* who the analyzer is; NULL: not told */
 };
 
 struct bs_status_command {

@@ -148,6 +148,22 @@ clock_json(const struct bs_tsc_clock *clock)
 		(json_int_t)clock->wall_offset_ns, "wall_steps", number(clock->wall_steps));
 }
 
+static json_t *
+privileges_json(const struct bs_privileges *privileges)
+{
+	json_t *kept = json_array();
+
+	if (privileges == NULL) {
+		json_decref(kept);
+		return json_null();
+	}
+	for (unsigned i = 0; i < privileges->kept_count; i++)
+		append(&kept, json_pack("{s:s, s:s}", "capability", privileges->kept[i].name, "why",
+				      privileges->kept[i].why));
+	return json_pack("{s:b, s:s, s:o}", "dropped", privileges->dropped, "user",
+		privileges->user, "kept", kept);
+}
+
 static int
 answer_status(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
@@ -163,7 +179,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 		append(&ports, port_json(&snapshot->ports[i]));
 	return give(
 		json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:{s:s, s:b, s:i, s:o}, s:{s:o, s:o, s:o}, s:o}",
+			  "s:{s:s, s:s?, s:b, s:i, s:o}, s:{s:o, s:o, s:o}, s:o, s:o}",
 			"state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
 			problems, "pid", (int)snapshot->pid, "node", config->node, "file_prefix",
 			ascii(config->eal.file_prefix), "t_start", instant(snapshot->t_start_ns),
@@ -171,11 +187,13 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 			number(snapshot->t_ns - snapshot->t_start_ns), "hugepages",
 			snapshot->hugepages, "clock", clock_json(&snapshot->clock), "rx_packets",
 			number(snapshot->rx_packets), "tx_packets", number(snapshot->tx_packets),
-			"queued", number(snapshot->queued), "analyzer", "mode", mode, "connected",
-			snapshot->analyzer_connected, "restarts", (int)snapshot->analyzer_restarts,
-			"bad_records", number(snapshot->analyzer_bad_records), "records", "sent",
+			"queued", number(snapshot->queued), "analyzer", "mode", mode, "user",
+			source->analyzer_user, "connected", snapshot->analyzer_connected,
+			"restarts", (int)snapshot->analyzer_restarts, "bad_records",
+			number(snapshot->analyzer_bad_records), "records", "sent",
 			number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			"lost", number(lost_records(&snapshot->loss)), "ports", ports),
+			"lost", number(lost_records(&snapshot->loss)), "ports", ports, "privileges",
+			privileges_json(source->privileges)),
 		result, error);
 }
 

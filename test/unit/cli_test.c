@@ -24,6 +24,8 @@
 static char program[PATH_MAX];
 static int program_fd; /* a user who cannot reach the build directory can still run it */
 
+static const struct control_access owner_only = {(uid_t)-1, (gid_t)-1, 0600};
+
 struct fixture {
 	struct fake *fake;
 	struct bs_control *control;
@@ -36,7 +38,7 @@ listen_now(struct fixture *f)
 {
 	char error[BS_STATUS_ERROR_BYTES];
 
-	f->control = bs_control_create(f->path, &f->fake->source, error);
+	f->control = bs_control_create(f->path, &owner_only, &f->fake->source, error);
 	assert_non_null(f->control);
 }
 

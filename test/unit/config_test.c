@@ -74,6 +74,12 @@ required_keys_alone_give_the_documented_defaults(void **state)
 	assert_int_equal(config.records.sample, 0);
 	assert_true(config.analyzer.child);
 	assert_false(config.analyzer.external);
+	assert_string_equal(config.analyzer.user, "");
+	assert_string_equal(config.control.owner, "");
+	assert_string_equal(config.control.group, "");
+	assert_int_equal(config.control.mode, 0600);
+	assert_true(config.privileges.drop);
+	assert_string_equal(config.privileges.user, "");
 	assert_false(config.faults);
 	assert_int_equal(config.framing_count, 0);
 	assert_int_equal(config.port_count, 2);
@@ -105,8 +111,11 @@ given_values_land_where_they_belong(void **state)
 		"\"protocol\":\"mine\",\"slo\":\"1.5ms\",\"class\":{\"in\":1,\"out\":2},"
 		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\","
 		"\"operations\":[{\"match\":\"GET\",\"slo\":\"2s\"}]}],"
-		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\"},\"analyzer\":{\"mode\":\"external\"},"
-		"\"records\":{\"sample\":3},\"debug\":{\"faults\":true}}",
+		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\"},\"analyzer\":{\"mode\":\"external\","
+		"\"user\":\"an\"},"
+		"\"control\":{\"owner\":\"me\",\"group\":\"4\",\"mode\":\"0660\"},"
+		"\"privileges\":{\"drop\":true,\"user\":\"us\"},\"records\":{\"sample\":3},"
+		"\"debug\":{\"faults\":true}}",
 		&config);
 	assert_int_equal(config.node, 7);
 	assert_int_equal(config.eal.cpu_count, 4);
@@ -141,6 +150,11 @@ given_values_land_where_they_belong(void **state)
 	assert_false(config.shim.tcp_option);
 	assert_false(config.analyzer.child);
 	assert_true(config.analyzer.external);
+	assert_string_equal(config.analyzer.user, "an");
+	assert_string_equal(config.control.owner, "me");
+	assert_string_equal(config.control.group, "4");
+	assert_int_equal(config.control.mode, 0660);
+	assert_string_equal(config.privileges.user, "us");
 	assert_int_equal(config.records.sample, 3);
 	assert_true(config.faults);
 }
@@ -161,7 +175,8 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 		{"{" BASE ",\n\"nod\":1}",
 			"f:2: nod: unknown key (allowed: node, eal, ports, paths, framing, "
 			"services, "
-			"shim, detect, app_queue, records, analyzer, offload, debug)"},
+			"shim, detect, app_queue, records, analyzer, control, privileges, offload, "
+			"debug)"},
 		{"{" BASE ",\n\"shim\":{\"tag\":\"off\",\n\"tpc\":\"off\"}}",
 			"f:3: shim.tpc: unknown key (allowed: tag, tcp, udp)"},
 		{"{" PORTS "," PATHS "}",
@@ -216,6 +231,34 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 			"f:1: debug.faults: 1 is not true or false (allowed: true, false)"},
 		{"{" BASE ",\"analyzer\":{\"mode\":\"on\"}}",
 			"f:1: analyzer.mode: \"on\" is not known (allowed: child, external, off)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		assert_refused(refusals[i].text, refusals[i].message);
+}
+
+static void
+users_and_modes_that_make_no_sense_are_refused(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"{" BASE ",\"control\":{\"mode\":\"0777\"}}",
+			"f:1: control.mode: \"0777\" is out of range (allowed: 0600 to 0666 in "
+			"octal, "
+			"without x bits)"},
+		{"{" BASE ",\"control\":{\"mode\":\"0060\"}}",
+			"f:1: control.mode: \"0060\" is out of range (allowed: 0600 to 0666 in "
+			"octal, "
+			"without x bits)"},
+		{"{" BASE ",\"control\":{\"mode\":384}}",
+			"f:1: control.mode: 384 is not a mode (allowed: 0600 to 0666 in octal, "
+			"without x bits)"},
+		{"{" BASE ",\"privileges\":{\"user\":\"a b\"}}",
+			"f:1: privileges.user: \"a b\" is not a name (allowed: 1 to 32 letters, "
+			"digits, _ and -, null)"},
+		{"{" BASE ",\"privileges\":{\"drop\":false,\"user\":\"us\"}}",
+			"f:1: privileges.user: only with privileges.drop (allowed: null, or drop "
+			"true)"},
 	};
 
 	(void)state;
@@ -389,8 +432,13 @@ static void
 assert_file_refused(const char *path, int code, const char *why)
 {
 	char expected[BS_CONFIG_ERROR_BYTES];
+	size_t used;
 
 	snprintf(expected, sizeof(expected), "%s: %s", path, why);
+	/* a remedy ends with what to apply it to */
+	used = strlen(expected);
+	if (code == -EPERM)
+		snprintf(expected + used, sizeof(expected) - used, " %s", path);
 	assert_int_equal(bs_config_load(path, &config, error), code);
 	assert_string_equal(error, expected);
 }
@@ -406,9 +454,9 @@ a_file_that_is_unsafe_or_not_a_file_is_refused(void **state)
 	assert_int_equal(
 		bs_config_load(write_file("ok", text, strlen(text), 0644), &config, error), 0);
 	assert_file_refused(write_file("group", text, strlen(text), 0664), -EPERM,
-		"others can write it (mode 664): chmod go-w");
+		"others can write it (mode 0664): chmod go-w");
 	assert_file_refused(write_file("world", text, strlen(text), 0602), -EPERM,
-		"others can write it (mode 602): chmod go-w");
+		"others can write it (mode 0602): chmod go-w");
 	assert_file_refused(write_file("nul", "{\0}", 3, 0644), -EINVAL,
 		"holds a NUL byte, or was changed while it was read");
 	snprintf(link, sizeof(link), "%s/link", directory);
@@ -423,7 +471,48 @@ a_file_that_is_unsafe_or_not_a_file_is_refused(void **state)
 
 		assert_int_equal(chown(path, 12345, 0), 0);
 		assert_file_refused(path, -EPERM,
-			"belongs to uid 12345 (allowed: root or the caller): chown it");
+			"belongs to uid 12345, and must to root or the caller: chown root");
+	}
+	assert_int_equal(system("rm -r /tmp/bs_config_??????"), 0);
+}
+
+/* Loads DIR/ok with DIR of that mode. */
+static int
+load_from_directory(const char *parent, mode_t mode)
+{
+	static const char good[] = "{" BASE "}";
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/ok", parent);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, good, strlen(good)), strlen(good));
+	close(fd);
+	assert_int_equal(chmod(parent, mode), 0);
+	return bs_config_load(path, &config, error);
+}
+
+static void
+a_file_that_others_can_replace_in_its_directory_is_refused(void **state)
+{
+	char parent[] = "/tmp/bs_config_XXXXXX", expected[BS_CONFIG_ERROR_BYTES];
+
+	(void)state;
+	assert_non_null(mkdtemp(parent));
+	assert_int_equal(load_from_directory(parent, 0755), 0);
+	/* as /tmp: there only the owner can replace a file */
+	assert_int_equal(load_from_directory(parent, 01777), 0);
+	assert_int_equal(load_from_directory(parent, 0777), -EPERM);
+	snprintf(expected, sizeof(expected),
+		"%s: others can write to this directory (mode 0777): chmod go-w %s", parent,
+		parent);
+	assert_string_equal(error, expected);
+	assert_int_equal(load_from_directory(parent, 0770), -EPERM);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(parent, 12345, 0), 0);
+		assert_int_equal(load_from_directory(parent, 0755), -EPERM);
+		assert_non_null(strstr(error, "belongs to uid 12345"));
 	}
 	assert_int_equal(system("rm -r /tmp/bs_config_??????"), 0);
 }
@@ -513,11 +602,13 @@ main(void)
 		cmocka_unit_test(required_keys_alone_give_the_documented_defaults),
 		cmocka_unit_test(given_values_land_where_they_belong),
 		cmocka_unit_test(each_wrong_value_is_refused_with_place_reason_and_what_is_allowed),
+		cmocka_unit_test(users_and_modes_that_make_no_sense_are_refused),
 		cmocka_unit_test(ports_paths_and_services_that_do_not_fit_each_other_are_refused),
 		cmocka_unit_test(what_is_not_built_yet_is_refused_by_name_unless_null_or_off),
 		cmocka_unit_test(a_line_is_found_behind_texts_and_lists_that_look_like_keys),
 		cmocka_unit_test(a_reload_may_change_slos_operations_detect_and_records_only),
 		cmocka_unit_test(a_file_that_is_unsafe_or_not_a_file_is_refused),
+		cmocka_unit_test(a_file_that_others_can_replace_in_its_directory_is_refused),
 		cmocka_unit_test(every_annotated_sample_parses),
 		cmocka_unit_test(the_readme_lists_exactly_the_keys_there_are_with_their_defaults),
 	};

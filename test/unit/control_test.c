@@ -19,6 +19,8 @@
 #include "control.h"
 #include "fake_source.h"
 
+static const struct control_access owner_only = {(uid_t)-1, (gid_t)-1, 0600};
+
 struct fixture {
 	struct fake *fake;
 	struct bs_control *control;
@@ -36,7 +38,7 @@ setup(void **state)
 	assert_non_null(mkdtemp(f->directory));
 	snprintf(f->path, sizeof(f->path), "%s/bufscope.sock", f->directory);
 	f->fake = fake_create(true);
-	f->control = bs_control_create(f->path, &f->fake->source, f->error);
+	f->control = bs_control_create(f->path, &owner_only, &f->fake->source, f->error);
 	assert_non_null(f->control);
 	*state = f;
 	return 0;
@@ -324,7 +326,7 @@ assert_refused(struct fixture *f, const char *path, int code, const char *format
 	char expected[BS_STATUS_ERROR_BYTES];
 
 	errno = 0;
-	assert_null(bs_control_create(path, &f->fake->source, f->error));
+	assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 	assert_int_equal(errno, code);
 	snprintf(expected, sizeof(expected), "%s: %s", path, format);
 	assert_string_equal(f->error, expected);
@@ -358,7 +360,7 @@ a_stale_socket_is_replaced_and_any_other_file_is_not(void **state)
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/stale", f->directory);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	close(fd);
-	control = bs_control_create(address.sun_path, &f->fake->source, f->error);
+	control = bs_control_create(address.sun_path, &owner_only, &f->fake->source, f->error);
 	assert_non_null(control);
 	close(dial(address.sun_path));
 	bs_control_destroy(control);
@@ -374,13 +376,72 @@ a_stale_socket_is_replaced_and_any_other_file_is_not(void **state)
 }
 
 static void
+a_socket_of_somebody_else_is_not_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct control_access access = owner_only;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct bs_control *control;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/stale", f->directory);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	if (chown(address.sun_path, 12345, (gid_t)-1) == 0) { /* as root */
+		assert_refused(f, address.sun_path, EEXIST,
+			"is there and belongs to uid 12345: remove it");
+		/* unless it is who the configuration gives it to: then it was ours */
+		access.owner = 12345;
+		control = bs_control_create(address.sun_path, &access, &f->fake->source, f->error);
+		assert_non_null(control);
+		bs_control_destroy(control);
+	} else {
+		assert_int_equal(unlink(address.sun_path), 0);
+	}
+}
+
+static void
+owner_group_and_mode_are_those_of_the_configuration(void **state)
+{
+	struct fixture *f = *state;
+	struct control_access access;
+	struct bs_control *control;
+	struct stat st;
+	char path[64];
+
+	f->fake->config.control.mode = 0660;
+	strcpy(f->fake->config.control.group, geteuid() == 0 ? "4" : "");
+	strcpy(f->fake->config.control.owner, geteuid() == 0 ? "12345" : "");
+	assert_int_equal(control_access_plan(&f->fake->config, &access, f->error), 0);
+	snprintf(path, sizeof(path), "%s/s", f->directory);
+	control = bs_control_create(path, &access, &f->fake->source, f->error);
+	assert_non_null(control);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0660);
+	if (geteuid() == 0) {
+		assert_int_equal(st.st_uid, 12345);
+		assert_int_equal(st.st_gid, 4);
+	}
+	bs_control_destroy(control);
+
+	strcpy(f->fake->config.control.group, "no-such-group");
+	assert_int_equal(control_access_plan(&f->fake->config, &access, f->error), -ENOENT);
+	assert_string_equal(f->error,
+		"control.group: there is no group \"no-such-group\": add it, or name another");
+	strcpy(f->fake->config.control.owner, "no-such-user");
+	assert_int_equal(control_access_plan(&f->fake->config, &access, f->error), -ENOENT);
+	assert_string_equal(f->error,
+		"control.owner: there is no user \"no-such-user\": add it, or name another");
+}
+
+static void
 a_socket_that_another_took_over_is_not_removed(void **state)
 {
 	struct fixture *f = *state;
 	struct bs_control *second;
 
 	assert_int_equal(unlink(f->path), 0);
-	second = bs_control_create(f->path, &f->fake->source, f->error);
+	second = bs_control_create(f->path, &owner_only, &f->fake->source, f->error);
 	assert_non_null(second);
 	bs_control_destroy(f->control);
 	assert_int_equal(access(f->path, F_OK), 0);
@@ -391,7 +452,7 @@ static void
 a_directory_that_others_can_write_or_that_is_a_link_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	char directory[64], path[128], link[64], why[64 + 64];
+	char directory[64], path[128], link[64], why[256];
 	int fd;
 
 	snprintf(directory, sizeof(directory), "%s/open", f->directory);
@@ -399,29 +460,33 @@ a_directory_that_others_can_write_or_that_is_a_link_is_refused(void **state)
 	snprintf(path, sizeof(path), "%s/s", directory);
 	assert_int_equal(mkdir(directory, 0700), 0);
 	assert_int_equal(chmod(directory, 0777), 0);
-	assert_null(bs_control_create(path, &f->fake->source, f->error));
+	assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 	assert_int_equal(errno, EPERM);
-	snprintf(why, sizeof(why), "%s: others can write it: chmod go-w", directory);
+	snprintf(why, sizeof(why),
+		"%s: others can write to this directory (mode 0777): chmod go-w %s", directory,
+		directory);
 	assert_string_equal(f->error, why);
 
 	assert_int_equal(chmod(directory, 0700), 0);
 	assert_int_equal(symlink("open", link), 0);
 	snprintf(path, sizeof(path), "%s/s", link);
-	assert_null(bs_control_create(path, &f->fake->source, f->error));
+	assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 	snprintf(why, sizeof(why), "%s: not a directory, or a symbolic link", link);
 	assert_string_equal(f->error, why);
 
 	snprintf(path, sizeof(path), "%s/s", directory);
 	fd = open(directory, O_RDONLY);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_null(bs_control_create(path, &f->fake->source, f->error));
+	assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 	assert_int_equal(errno, EBUSY);
 	close(fd);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(directory, 12345, 0), 0);
-		assert_null(bs_control_create(path, &f->fake->source, f->error));
+		assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 		assert_int_equal(errno, EPERM);
-		snprintf(why, sizeof(why), "%s: belongs to uid 12345", directory);
+		snprintf(why, sizeof(why),
+			"%s: belongs to uid 12345, and must to root or the caller: chown root %s",
+			directory, directory);
 		assert_string_equal(f->error, why);
 	}
 	assert_int_equal(unlink(link), 0);
@@ -437,10 +502,10 @@ paths_that_cannot_be_are_refused(void **state)
 	memset(path, 'x', sizeof(path) - 1);
 	path[0] = '/';
 	path[sizeof(path) - 1] = '\0';
-	assert_null(bs_control_create(path, &f->fake->source, f->error));
+	assert_null(bs_control_create(path, &owner_only, &f->fake->source, f->error));
 	assert_int_equal(errno, ENAMETOOLONG);
 	assert_refused(f, "socket", EPERM, "the socket needs a directory of its own");
-	assert_null(bs_control_create("/nonexistent/s", &f->fake->source, f->error));
+	assert_null(bs_control_create("/nonexistent/s", &owner_only, &f->fake->source, f->error));
 	assert_string_equal(f->error, "/nonexistent: No such file or directory");
 }
 
@@ -460,6 +525,8 @@ main(void)
 		TEST(only_the_owner_can_open_the_socket),
 		TEST(a_second_instance_is_told_who_has_the_socket),
 		TEST(a_stale_socket_is_replaced_and_any_other_file_is_not),
+		TEST(a_socket_of_somebody_else_is_not_replaced),
+		TEST(owner_group_and_mode_are_those_of_the_configuration),
 		TEST(a_socket_that_another_took_over_is_not_removed),
 		TEST(a_directory_that_others_can_write_or_that_is_a_link_is_refused),
 		TEST(paths_that_cannot_be_are_refused),
