@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "bs_clock.h"
+#include "identity.h"
 #include "loop.h"
 #include "sandbox.h"
 
@@ -57,10 +58,13 @@ static void
 print_usage(FILE *out)
 {
 	fputs("usage: bufscope-analyzer --fd N [--uid N --gid N]\n"
-	      "       bufscope-analyzer --socket PATH [--uid N --gid N]\n"
+	      "       bufscope-analyzer --socket PATH [--uid N --gid N] [--loose]\n"
 	      "  --fd N         connected SOCK_SEQPACKET socket, inherited from bufscoped\n"
 	      "  --socket PATH  connect to bufscoped's socket\n"
-	      "  --uid, --gid   become this user and group, by number (as root)\n",
+	      "  --uid, --gid   become this user and group, by number (as root; else bufscope\n"
+	      "                 if there is such a user, else nobody)\n"
+	      "  --loose        no bounds, no change of root, no filter of system calls: for\n"
+	      "                 valgrind and debuggers\n",
 		out);
 }
 
@@ -87,6 +91,7 @@ parse_options(int argc, char **argv, struct options *options)
 		{"socket", required_argument, NULL, 's'},
 		{"uid", required_argument, NULL, 'u'},
 		{"gid", required_argument, NULL, 'g'},
+		{"loose", no_argument, NULL, 'l'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -117,6 +122,9 @@ parse_options(int argc, char **argv, struct options *options)
 			options->sandbox.gid = (gid_t)number;
 			gid = true;
 			break;
+		case 'l':
+			options->sandbox.loose = true;
+			break;
 		case 'h':
 			print_usage(stdout);
 			exit(0);
@@ -136,7 +144,14 @@ parse_options(int argc, char **argv, struct options *options)
 		fputs("bufscope-analyzer: give --uid and --gid, or neither\n", stderr);
 		return false;
 	}
-	options->sandbox.drop = uid;
+	options->sandbox.drop = uid || geteuid() == 0;
+	if (options->sandbox.drop && !uid) {
+		struct bs_identity user;
+
+		bs_identity_analyzer(&user);
+		options->sandbox.uid = user.uid;
+		options->sandbox.gid = user.gid;
+	}
 	options->sandbox.die_with_parent = options->fd >= 0;
 	return true;
 }
@@ -240,7 +255,7 @@ main(int argc, char **argv)
 {
 	struct options options = {.fd = -1};
 	const char *step;
-	int fd, stop_fd, error;
+	int fd, stop_fd, error, keep[2];
 
 	if (!parse_options(argc, argv, &options)) {
 		print_usage(stderr);
@@ -262,6 +277,10 @@ main(int argc, char **argv)
 		if (fd < 0)
 			return EXIT_USAGE;
 	}
+	keep[0] = fd;
+	keep[1] = stop_fd;
+	options.sandbox.keep = keep;
+	options.sandbox.keep_count = 2;
 	error = bs_sandbox_enter(&options.sandbox, &step);
 	if (error != 0) {
 		fprintf(stderr, "bufscope-analyzer: cannot %s: %s\n", step, strerror(-error));

@@ -10,7 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +26,8 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "capabilities.h"
 
 #define PROGRAM "bufscope-analyzer"
 #define DELAY_FIRST_MS 100u
@@ -167,9 +171,17 @@ reap_analyzer(struct keeper *keeper)
 	close(keeper->pidfd);
 	keeper->pidfd = -1;
 	keeper->analyzer = 0;
-	dprintf(STDERR_FILENO, "bufscoped: " PROGRAM " ended (%s %d), next start in %u ms\n",
-		WIFSIGNALED(status) ? "signal" : "status",
-		WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), keeper->delay_ms);
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		dprintf(STDERR_FILENO,
+			"bufscoped: " PROGRAM " broke its filter of system calls (its last line "
+			"says by which), next start in %u ms\n",
+			keeper->delay_ms);
+	else
+		dprintf(STDERR_FILENO,
+			"bufscoped: " PROGRAM " ended (%s %d), next start in %u ms\n",
+			WIFSIGNALED(status) ? "signal" : "status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+			keeper->delay_ms);
 	retry_later(keeper);
 }
 
@@ -236,6 +248,24 @@ take_signals(void)
 	return signalfd(-1, &terminate, SFD_CLOEXEC);
 }
 
+/*
+ * Keeps what it takes to make an analyzer another user in an empty root, to end
+ * that one, and to reach the program where it is. An empty network namespace is
+ * made here, for all analyzers, since that would take CAP_SYS_ADMIN.
+ */
+static bool
+drop_rest(void)
+{
+	const uint64_t keep = BS_CAPABILITY(CAP_SETUID) | BS_CAPABILITY(CAP_SETGID) |
+			      BS_CAPABILITY(CAP_SETPCAP) | BS_CAPABILITY(CAP_SYS_CHROOT) |
+			      BS_CAPABILITY(CAP_KILL) | BS_CAPABILITY(CAP_DAC_READ_SEARCH);
+	const uint64_t had = bs_capabilities_permitted();
+
+	if ((had & BS_CAPABILITY(CAP_SYS_ADMIN)) != 0 && unshare(CLONE_NEWNET) != 0)
+		return false;
+	return bs_capabilities_bound(keep) == 0 && bs_capabilities_keep(keep) == 0;
+}
+
 static void __attribute__((noreturn)) become_spawner(struct keeper *keeper, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -251,6 +281,11 @@ static void __attribute__((noreturn)) become_spawner(struct keeper *keeper, pid_
 	keeper->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (keeper->signals < 0 || keeper->timer < 0)
 		_exit(1);
+	if (!drop_rest()) {
+		dprintf(STDERR_FILENO, "bufscoped: the spawner cannot drop privileges: %s\n",
+			strerror(errno));
+		_exit(1);
+	}
 	keep(keeper);
 	end_analyzer(keeper);
 	_exit(0);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sanitized.h"
 #include "spawner.h"
 
 #define PATIENCE_MS 20000
@@ -177,6 +179,74 @@ root_becomes_the_user_given_and_can_gain_nothing(void **state)
 	assert_string_equal(value, "\t1\n");
 	status_of(child.pid, "CapEff:", value);
 	assert_string_equal(value, "\t0000000000000000\n");
+	status_of(child.pid, "CapBnd:", value);
+	assert_string_equal(value, "\t0000000000000000\n");
+	kill(child.pid, SIGTERM);
+	assert_int_equal(finish(&child, text), 0);
+}
+
+/* How many descriptors a process has open. */
+static unsigned
+descriptors_of(pid_t pid)
+{
+	char path[64];
+	unsigned count = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		count++;
+	closedir(dir);
+	return count - 2; /* "." and ".." */
+}
+
+static void
+it_sees_neither_files_nor_network_nor_what_we_had_open(void **state)
+{
+	const char *args[] = {NULL};
+	char text[4096], value[128], path[64], there[PATH_MAX], own[64] = "", its[64] = "";
+	struct child child;
+	int stray = dup(STDERR_FILENO); /* not close-on-exec: it inherits this */
+
+	(void)state;
+	if (geteuid() != 0 || BS_SANITIZED)
+		skip();
+	child = start(1, args);
+	wait_until_it_reads(&child);
+	close(stray);
+	/* as nobody was named, it is nobody: not root */
+	status_of(child.pid, "Uid:", value);
+	assert_int_not_equal(atoi(value + 1), 0);
+	status_of(child.pid, "Seccomp:", value);
+	assert_string_equal(value, "\t2\n");
+	assert_int_equal(descriptors_of(child.pid), 5); /* 0 to 2, the socket, signals */
+	snprintf(path, sizeof(path), "/proc/%d/root", child.pid);
+	assert_true(readlink(path, there, sizeof(there) - 1) > 0);
+	assert_non_null(strstr(there, "/bufscope-"));
+	assert_int_equal(access(there, F_OK), -1);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", child.pid);
+	assert_true(readlink(path, its, sizeof(its) - 1) > 0);
+	assert_true(readlink("/proc/self/ns/net", own, sizeof(own) - 1) > 0);
+	assert_string_not_equal(its, own);
+	kill(child.pid, SIGTERM);
+	assert_int_equal(finish(&child, text), 0);
+}
+
+static void
+loose_has_no_filter_but_no_privileges_either(void **state)
+{
+	const char *args[] = {"--loose", NULL};
+	char text[4096], value[128];
+	struct child child = start(1, args);
+
+	(void)state;
+	wait_until_it_reads(&child);
+	status_of(child.pid, "Seccomp:", value);
+	assert_string_equal(value, "\t0\n");
+	status_of(child.pid, "CapEff:", value);
+	assert_string_equal(value, "\t0000000000000000\n");
 	kill(child.pid, SIGTERM);
 	assert_int_equal(finish(&child, text), 0);
 }
@@ -271,6 +341,8 @@ main(void)
 		cmocka_unit_test(closed_socket_ends_it_with_0_and_a_status_line),
 		cmocka_unit_test(sigterm_ends_it_with_0_after_garbage),
 		cmocka_unit_test(root_becomes_the_user_given_and_can_gain_nothing),
+		cmocka_unit_test(it_sees_neither_files_nor_network_nor_what_we_had_open),
+		cmocka_unit_test(loose_has_no_filter_but_no_privileges_either),
 		cmocka_unit_test(wrong_usage_ends_with_2),
 		cmocka_unit_test(socket_that_is_not_there_ends_with_1_and_says_which),
 		cmocka_unit_test(analyzer_of_another_user_ends_when_its_spawner_is_killed),

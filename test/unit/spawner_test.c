@@ -34,7 +34,7 @@
 
 static char own_path[PATH_MAX];
 
-/* Answers "pid" and "args"; "hold" stops it. */
+/* Answers "pid" and "args"; "break" ends it as its filter would; "hold" stops it. */
 static void
 fake_analyzer(int argc, char **argv)
 {
@@ -53,6 +53,8 @@ fake_analyzer(int argc, char **argv)
 				used += snprintf(
 					text + used, sizeof(text) - (size_t)used, "%s ", argv[i]);
 			snprintf(text + used, sizeof(text) - (size_t)used, ".");
+		} else if (strcmp(text, "break") == 0) {
+			raise(SIGSYS);
 		} else {
 			raise(SIGSTOP);
 		}
@@ -192,6 +194,88 @@ killed_analyzer_is_replaced_by_another(void **state)
 	close(second);
 	bs_spawner_stop(&spawner);
 	assert_no_child_left();
+}
+
+/* stderr goes to a pipe from here on; its other end. */
+static int
+divert_stderr(int *before)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	*before = dup(STDERR_FILENO);
+	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+	close(ends[1]);
+	return ends[0];
+}
+
+static void
+analyzer_that_broke_its_filter_is_reported_as_such(void **state)
+{
+	struct bs_spawner spawner;
+	char text[256] = "";
+	int fd, before, errors = divert_stderr(&before);
+	ssize_t got;
+
+	(void)state;
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	fd = next_analyzer(&spawner);
+	assert_int_equal(send(fd, "break", 5, MSG_NOSIGNAL), 5);
+	close(next_analyzer(&spawner)); /* another was started */
+	got = read(errors, text, sizeof(text) - 1);
+	dup2(before, STDERR_FILENO);
+	close(before);
+	assert_true(got > 0);
+	assert_string_equal(text, "bufscoped: bufscope-analyzer broke its filter of system calls "
+				  "(its last line says by which), next start in 100 ms\n");
+	close(errors);
+	close(fd);
+	bs_spawner_stop(&spawner);
+}
+
+/* Value of a hexadecimal line of /proc/PID/status. */
+static uint64_t
+status_of(pid_t pid, const char *key)
+{
+	char path[64], line[256];
+	uint64_t value = UINT64_MAX;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			value = strtoull(line + strlen(key), NULL, 16);
+	}
+	fclose(file);
+	return value;
+}
+
+static void
+spawner_keeps_what_starts_need_and_no_network(void **state)
+{
+	/* capability.h: dac_read_search, kill, setgid, setuid, setpcap, sys_chroot */
+	const uint64_t keeps = 1u << 2 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 18;
+	struct bs_spawner spawner;
+	char path[64], its[64] = "", ours[64] = "";
+	int fd;
+
+	(void)state;
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	fd = next_analyzer(&spawner); /* by then it has dropped */
+	assert_int_equal(status_of(spawner.pid, "CapPrm:") & ~keeps, 0);
+	assert_int_equal(status_of(spawner.pid, "CapEff:") & ~keeps, 0);
+	assert_int_equal(status_of(spawner.pid, "NoNewPrivs:"), 1);
+	if (geteuid() == 0) {
+		assert_int_equal(status_of(spawner.pid, "CapBnd:"), keeps);
+		snprintf(path, sizeof(path), "/proc/%d/ns/net", spawner.pid);
+		assert_true(readlink(path, its, sizeof(its) - 1) > 0);
+		assert_true(readlink("/proc/self/ns/net", ours, sizeof(ours) - 1) > 0);
+		assert_string_not_equal(its, ours);
+	}
+	close(fd);
+	bs_spawner_stop(&spawner);
 }
 
 static void
@@ -413,6 +497,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(started_analyzer_answers_on_the_socket_handed_over),
 		cmocka_unit_test(killed_analyzer_is_replaced_by_another),
+		cmocka_unit_test(analyzer_that_broke_its_filter_is_reported_as_such),
+		cmocka_unit_test(spawner_keeps_what_starts_need_and_no_network),
 		cmocka_unit_test(analyzer_whose_socket_is_closed_is_replaced),
 		cmocka_unit_test(stop_ends_both_processes),
 		cmocka_unit_test(stop_kills_an_analyzer_that_does_not_go),
