@@ -13,6 +13,7 @@
 
 #include "bs_clock.h"
 #include "dataplane.h"
+#include "plausible.h"
 
 #define STAGE_UNITS 1024u
 #define SUMMARY_NS BS_NS_PER_S
@@ -20,6 +21,12 @@
 #define IDLE_SLEEP_NS 2000000l
 #define BRIEF_RESERVE 4u /* briefs leave a quarter of the budget to what has more to tell */
 #define CONTROL_UNITS 1024u
+
+/* Of what the analyzer sends no more is read than this; the rest waits in its socket and with it.
+ */
+#define INPUT_BYTES_PER_S (8u << 20)
+#define INPUT_BYTES_BURST (4u << 20)
+#define INPUT_BATCH_COST 1024u /* a batch costs its bytes and these */
 
 struct stage {
 	uint64_t units[STAGE_UNITS * BS_UNIT_BYTES / sizeof(uint64_t)];
@@ -45,7 +52,9 @@ struct bs_collector {
 	struct bs_rec_loss loss;	 /* since start */
 	struct bs_rec_loss loss_told;	 /* by LOSS records that were taken */
 	struct bs_rec_loss loss_telling; /* and by the one in the batch */
-	uint64_t records_sent, record_bytes, bad_records;
+	uint64_t records_sent, record_bytes, bad_records, rejected;
+	uint64_t t_input;
+	int64_t input_bytes; /* that may be read */
 	bool connected;
 	bool begun;	 /* draining */
 	bool names_lost; /* the last time they were told; told again each second */
@@ -67,7 +76,8 @@ bs_collector_create(struct bs_dataplane *dataplane)
 	}
 	collector->dataplane = dataplane;
 	collector->fd = collector->next_fd = -1;
-	collector->t_tokens = collector->t_summary = bs_clock_now_ns();
+	collector->t_tokens = collector->t_summary = collector->t_input = bs_clock_now_ns();
+	collector->input_bytes = INPUT_BYTES_BURST;
 	collector->tokens = dataplane->config.records.per_second;
 	collector->stages = rte_zmalloc("bs_stages",
 		(dataplane->lcore_count + 1) * sizeof(struct stage), RTE_CACHE_LINE_SIZE);
@@ -435,33 +445,55 @@ watch_heartbeats(struct bs_collector *collector, uint64_t t)
 /* --- in ------------------------------------------------------------------------------- */
 
 static void
-take_record(struct bs_collector *collector, const struct bs_record *record, size_t bytes_left,
-	size_t *extra)
+take_threshold(struct bs_collector *collector, const struct bs_plausible *here,
+	const struct bs_rec_threshold *threshold)
 {
-	const struct bs_rec_threshold *threshold = (const struct bs_rec_threshold *)record;
-	const size_t head_bytes = record->units * (size_t)BS_UNIT_BYTES;
+	const struct bs_dataplane *dataplane = collector->dataplane;
+
+	if (!bs_plausible_threshold(here, threshold)) {
+		bs_count(&collector->rejected, 1);
+		return;
+	}
+	for (unsigned i = 0; i < dataplane->lcore_count; i++)
+		bs_tracker_threshold(
+			dataplane->lcores[i]->tracker, threshold->service, threshold->latency_ns);
+}
+
+/* A verdict and the RPC behind it, whose bytes go to *extra. */
+static void
+take_verdict(struct bs_collector *collector, const struct bs_plausible *here,
+	const struct bs_rec_verdict *verdict, size_t bytes_left, size_t *extra)
+{
 	struct bs_rpc_view view;
+
+	if (bs_rpc_view(verdict + 1, bytes_left - sizeof(*verdict), &view, extra) != 0) {
+		*extra = 0;
+		bs_count(&collector->bad_records, 1);
+	} else if (!bs_plausible_verdict(here, verdict, &view)) {
+		bs_count(&collector->rejected, 1);
+	} else {
+		bs_store_verdict(collector->dataplane->store, verdict, &view);
+	}
+}
+
+static void
+take_record(struct bs_collector *collector, const struct bs_plausible *here,
+	const struct bs_record *record, size_t bytes_left, size_t *extra)
+{
+	const void *any = record;
 
 	switch (record->type) {
 	case BS_REC_THRESHOLD:
-		for (unsigned i = 0; i < collector->dataplane->lcore_count; i++)
-			bs_tracker_threshold(collector->dataplane->lcores[i]->tracker,
-				threshold->service, threshold->latency_ns);
+		take_threshold(collector, here, any);
 		break;
 	case BS_REC_INCIDENT:
-		bs_store_incident(
-			collector->dataplane->store, (const struct bs_rec_incident *)record);
+		if (bs_plausible_incident(here, any))
+			bs_store_incident(collector->dataplane->store, any);
+		else
+			bs_count(&collector->rejected, 1);
 		break;
 	case BS_REC_VERDICT:
-		if (bs_rpc_view((const uint8_t *)record + head_bytes, bytes_left - head_bytes,
-			    &view, extra) != 0 ||
-			view.rpc->id != ((const struct bs_rec_verdict *)record)->rpc_id) {
-			*extra = 0;
-			bs_count(&collector->bad_records, 1);
-			break;
-		}
-		bs_store_verdict(
-			collector->dataplane->store, (const struct bs_rec_verdict *)record, &view);
+		take_verdict(collector, here, any, bytes_left, extra);
 		break;
 	default:
 		bs_count(&collector->bad_records, 1);
@@ -484,6 +516,12 @@ group_valid(const uint8_t *data, size_t bytes, size_t offset, size_t end)
 static void
 take_batch(struct bs_collector *collector, size_t bytes)
 {
+	const struct bs_plausible here = {
+		.service_count = collector->dataplane->config.service_count,
+		.buffer_count = collector->dataplane->buffer_count,
+		.t_start = collector->dataplane->t_start,
+		.t_now = bs_clock_now_ns(),
+	};
 	const uint8_t *data = (const uint8_t *)collector->input;
 	const struct bs_record *record;
 	size_t offset = 0;
@@ -496,9 +534,21 @@ take_batch(struct bs_collector *collector, size_t bytes)
 	while ((record = bs_record_next(data, bytes, &offset, &error)) != NULL) {
 		size_t at = (size_t)((const uint8_t *)record - data), extra = 0;
 
-		take_record(collector, record, bytes - at, &extra);
+		take_record(collector, &here, record, bytes - at, &extra);
 		offset += extra;
 	}
+}
+
+static void
+input_refill(struct bs_collector *collector)
+{
+	const uint64_t t = bs_clock_now_ns();
+	const uint64_t elapsed = RTE_MIN(t - collector->t_input, BS_NS_PER_S);
+
+	collector->t_input = t;
+	collector->input_bytes += (int64_t)(elapsed * INPUT_BYTES_PER_S / BS_NS_PER_S);
+	if (collector->input_bytes > (int64_t)INPUT_BYTES_BURST)
+		collector->input_bytes = INPUT_BYTES_BURST;
 }
 
 static unsigned
@@ -506,25 +556,25 @@ receive(struct bs_collector *collector)
 {
 	unsigned batches = 0;
 
-	while (collector->fd >= 0 && batches < 16) {
+	input_refill(collector);
+	while (collector->fd >= 0 && batches < 16 && collector->input_bytes > 0) {
 		/* with MSG_TRUNC it says how long the batch was, not how much of it there was room
 		 * for */
 		ssize_t n = recv(collector->fd, collector->input, sizeof(collector->input),
 			MSG_DONTWAIT | MSG_TRUNC);
 
-		if (n > (ssize_t)sizeof(collector->input)) {
+		if (n <= 0) {
+			if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
+				disconnect(collector);
+			break;
+		}
+		batches++;
+		collector->input_bytes -=
+			(int64_t)INPUT_BATCH_COST + RTE_MIN(n, (ssize_t)sizeof(collector->input));
+		if (n > (ssize_t)sizeof(collector->input))
 			bs_count(&collector->bad_records, 1);
-			batches++;
-			continue;
-		}
-		if (n > 0) {
+		else
 			take_batch(collector, (size_t)n);
-			batches++;
-			continue;
-		}
-		if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-			disconnect(collector);
-		break;
 	}
 	return batches;
 }
@@ -634,6 +684,7 @@ bs_collector_status(const struct bs_collector *collector, struct bs_collector_st
 	status->connected = __atomic_load_n(&collector->connected, __ATOMIC_RELAXED);
 	status->records_sent = __atomic_load_n(&collector->records_sent, __ATOMIC_RELAXED);
 	status->record_bytes = __atomic_load_n(&collector->record_bytes, __ATOMIC_RELAXED);
+	status->rejected = __atomic_load_n(&collector->rejected, __ATOMIC_RELAXED);
 	status->bad_records = __atomic_load_n(&collector->bad_records, __ATOMIC_RELAXED);
 	status->loss = collector->loss;
 }

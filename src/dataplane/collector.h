@@ -38,6 +38,7 @@ struct bs_collector_status {
 	bool connected;
 	uint64_t records_sent, record_bytes;
 	uint64_t bad_records;	 /* from the analyzer, that did not validate */
+	uint64_t rejected;	 /* from the analyzer, about what cannot be: see plausible.h */
 	struct bs_rec_loss loss; /* since start */
 };
 void bs_collector_status(const struct bs_collector *collector, struct bs_collector_status *status);

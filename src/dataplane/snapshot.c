@@ -194,4 +194,5 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->record_bytes = collector.record_bytes;
 	snapshot->analyzer_connected = collector.connected;
 	snapshot->analyzer_bad_records = collector.bad_records;
+	snapshot->analyzer_rejected = collector.rejected;
 }

@@ -116,4 +116,5 @@ struct bs_snapshot {
 	bool analyzer_connected;
 	uint32_t analyzer_restarts;
 	uint64_t analyzer_bad_records; /* verdicts that did not validate */
+	uint64_t analyzer_rejected;    /* verdicts about what cannot be */
 };

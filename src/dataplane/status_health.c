@@ -111,6 +111,13 @@ check_records(struct problems *problems, const struct bs_config *config,
 		add(problems, "analyzer", "run bufscoped and bufscope-analyzer of one build",
 			"%" PRIu64 " of its records did not make sense",
 			snapshot->analyzer_bad_records);
+	if (snapshot->analyzer_rejected > 0)
+		add(problems, "analyzer",
+			"see that nobody else's program is the analyzer, and that its clock is "
+			"right",
+			"%" PRIu64 " of its records are about services, buffers or times that "
+			"cannot be",
+			snapshot->analyzer_rejected);
 	if (loss->ring_full > 0)
 		add(problems, "records", "give the collector a CPU of its own: eal.collector",
 			"%" PRIu64 " records lost: an lcore's record ring was full",

@@ -164,36 +164,45 @@ privileges_json(const struct bs_privileges *privileges)
 		privileges->user, "kept", kept);
 }
 
+static json_t *
+analyzer_json(const struct bs_status_source *source, const struct bs_snapshot *snapshot)
+{
+	const struct bs_config *config = source->config;
+	const char *mode = config->analyzer.child      ? "child"
+			   : config->analyzer.external ? "external"
+						       : "off";
+
+	return json_pack("{s:s, s:s?, s:b, s:i, s:o, s:o}", "mode", mode, "user",
+		source->analyzer_user, "connected", snapshot->analyzer_connected, "restarts",
+		(int)snapshot->analyzer_restarts, "bad_records",
+		number(snapshot->analyzer_bad_records), "rejected",
+		number(snapshot->analyzer_rejected));
+}
+
 static int
 answer_status(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
 {
 	const struct bs_config *config = source->config;
 	json_t *problems = bs_status_problems(config, snapshot), *ports = json_array();
-	const char *mode = config->analyzer.child      ? "child"
-			   : config->analyzer.external ? "external"
-						       : "off";
 
 	(void)params;
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		append(&ports, port_json(&snapshot->ports[i]));
-	return give(
-		json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			  "s:{s:s, s:s?, s:b, s:i, s:o}, s:{s:o, s:o, s:o}, s:o, s:o}",
-			"state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
-			problems, "pid", (int)snapshot->pid, "node", config->node, "file_prefix",
-			ascii(config->eal.file_prefix), "t_start", instant(snapshot->t_start_ns),
-			"t_now", instant(snapshot->t_ns), "uptime_ns",
-			number(snapshot->t_ns - snapshot->t_start_ns), "hugepages",
-			snapshot->hugepages, "clock", clock_json(&snapshot->clock), "rx_packets",
-			number(snapshot->rx_packets), "tx_packets", number(snapshot->tx_packets),
-			"queued", number(snapshot->queued), "analyzer", "mode", mode, "user",
-			source->analyzer_user, "connected", snapshot->analyzer_connected,
-			"restarts", (int)snapshot->analyzer_restarts, "bad_records",
-			number(snapshot->analyzer_bad_records), "records", "sent",
-			number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			"lost", number(lost_records(&snapshot->loss)), "ports", ports, "privileges",
-			privileges_json(source->privileges)),
+	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
+			      "s:o, s:{s:o, s:o, s:o}, s:o, s:o}",
+			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
+			    problems, "pid", (int)snapshot->pid, "node", config->node,
+			    "file_prefix", ascii(config->eal.file_prefix), "t_start",
+			    instant(snapshot->t_start_ns), "t_now", instant(snapshot->t_ns),
+			    "uptime_ns", number(snapshot->t_ns - snapshot->t_start_ns), "hugepages",
+			    snapshot->hugepages, "clock", clock_json(&snapshot->clock),
+			    "rx_packets", number(snapshot->rx_packets), "tx_packets",
+			    number(snapshot->tx_packets), "queued", number(snapshot->queued),
+			    "analyzer", analyzer_json(source, snapshot), "records", "sent",
+			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
+			    "lost", number(lost_records(&snapshot->loss)), "ports", ports,
+			    "privileges", privileges_json(source->privileges)),
 		result, error);
 }
 

@@ -392,6 +392,7 @@ static void
 say(const struct gb *gb, const void *bytes, size_t n)
 {
 	assert_int_equal(send(gb->analyzer, bytes, n, MSG_DONTWAIT), n);
+	gb_time.now_ns += GB_MS; /* so that no bound on its rate is met */
 	bs_collector_turn(gb->dataplane->collector);
 }
 
@@ -509,6 +510,72 @@ a_batch_longer_than_batches_are_is_not_taken_in_part(void **state)
 }
 
 static void
+verdicts_about_what_is_not_there_are_rejected_and_counted(void **state)
+{
+	struct gb *gb = gb_open(&no_hangs);
+	uint64_t units[GROUP_BYTES / sizeof(uint64_t)];
+	struct bs_rec_rpc *rpc = (void *)((struct bs_rec_verdict *)(void *)units + 1);
+	struct bs_rec_incident incident;
+	struct bs_rec_threshold threshold;
+
+	(void)state;
+	gb_connect(gb);
+	gb_collect(gb, 1);
+	verdict_of(units, 41);
+	rpc->service = BS_MAX_SERVICES - 1;
+	say(gb, units, GROUP_BYTES);
+	assert_false(is_stored(gb, 41));
+	assert_int_equal(status_of(gb).rejected, 1);
+	memset(&incident, 0, sizeof(incident));
+	bs_record_head(&incident.head, BS_REC_INCIDENT, 0);
+	incident.t_end = UINT64_MAX;
+	say(gb, &incident, sizeof(incident));
+	assert_int_equal(bs_store_incidents(gb->dataplane->store, 0, 0, NULL, NULL), 0);
+	assert_int_equal(status_of(gb).rejected, 2);
+	memset(&threshold, 0, sizeof(threshold));
+	bs_record_head(&threshold.head, BS_REC_THRESHOLD, 0);
+	threshold.service = BS_MAX_SERVICES - 1;
+	say(gb, &threshold, sizeof(threshold));
+	assert_int_equal(status_of(gb).rejected, 3);
+	/* what comes behind it in the batch is taken */
+	verdict_of(units, 42);
+	say(gb, units, GROUP_BYTES);
+	assert_true(is_stored(gb, 42));
+	assert_int_equal(status_of(gb).bad_records, 0);
+	gb_close(gb);
+}
+
+static void
+a_flood_is_read_no_faster_than_its_bound(void **state)
+{
+	struct gb *gb = gb_open(&no_hangs);
+	static struct bs_rec_incident
+		incidents[BS_BATCH_MAX_BYTES / sizeof(struct bs_rec_incident)];
+	uint64_t bytes = 0;
+
+	(void)state;
+	gb_connect(gb);
+	gb_collect(gb, 1);
+	for (unsigned i = 0; i < sizeof(incidents) / sizeof(incidents[0]); i++) {
+		bs_record_head(&incidents[i].head, BS_REC_INCIDENT, 0);
+		incidents[i].id = i + 1;
+	}
+	/* as fast as it can for 2 s in steps of 1 ms: 4 MiB at once, then 8 MiB/s */
+	for (unsigned ms = 0; ms < 2000; ms++) {
+		for (unsigned i = 0; i < 8; i++) {
+			if (send(gb->analyzer, incidents, sizeof(incidents), MSG_DONTWAIT) > 0)
+				bytes += sizeof(incidents);
+		}
+		bs_collector_turn(gb->dataplane->collector);
+		gb_time.now_ns += GB_MS;
+	}
+	assert_true(status_of(gb).connected);
+	assert_true(bytes >= 18u << 20); /* 20 MiB less 1 KiB in 33 */
+	assert_true(bytes <= 21u << 20); /* and what waits in the socket */
+	gb_close(gb);
+}
+
+static void
 whatever_an_analyzer_sends_is_survived(void **state)
 {
 	struct gb *gb = gb_open(&no_hangs);
@@ -557,6 +624,8 @@ main(void)
 		GB_TEST(verdicts_are_stored_with_their_rpcs),
 		GB_TEST(what_is_no_verdict_is_counted_and_stores_nothing),
 		GB_TEST(a_batch_longer_than_batches_are_is_not_taken_in_part),
+		GB_TEST(verdicts_about_what_is_not_there_are_rejected_and_counted),
+		GB_TEST(a_flood_is_read_no_faster_than_its_bound),
 		GB_TEST(whatever_an_analyzer_sends_is_survived),
 	};
 

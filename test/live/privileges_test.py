@@ -170,6 +170,69 @@ def sockets_are_the_owners_alone_by_default(lab):
         expect(not connects(path, kind, NOBODY, NOBODY), f"nobody can connect to {name}")
 
 
+def expect_confined(pid, uid):
+    """What an analyzer may hold: nothing."""
+    status = status_of(f"/proc/{pid}")
+    expect_capabilities(status, 0)
+    expect(status["Uid"].split() == [str(uid)] * 4, f"analyzer: Uid {status['Uid']}")
+    expect(status["Groups"].strip() == "", f"analyzer: Groups {status['Groups']}")
+    expect(status["Seccomp"] == "2", "the analyzer has no filter")
+    root = os.readlink(f"/proc/{pid}/root")
+    expect("bufscope-" in root and not os.path.exists(root), f"its root is {root}")
+    expect(len(os.listdir(f"/proc/{pid}/fd")) == 5, f"open: {os.listdir(f'/proc/{pid}/fd')}")
+    with open(f"/proc/{pid}/limits", encoding="ascii") as file:
+        limits = file.read()
+    expect(re.search(r"Max core file size +0 +0 ", limits), f"core dumps: {limits}")
+    expect(re.search(r"Max address space +1073741824 ", limits), f"address space: {limits}")
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
+def the_analyzer_is_confined_and_works(lab):
+    standard(lab)
+    dataplane = lab.bufscoped(analyzer={"user": "12345"}, services=[{
+        "name": "kv", "address": SERVICE, "port": 6379, "protocol": "resp",
+        "slo": "1us"}]).start()
+    wait_for("the analyzer", lambda: dataplane.ask("status")["analyzer"]["connected"])
+    serves(lab)
+    wait_for("verdicts", dataplane.anomalies)
+    spawner, = children_of(dataplane.process.pid)
+    analyzer, = children_of(spawner)
+    expect_confined(analyzer, 12345)
+    for pid in (spawner, analyzer):
+        expect(os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net"),
+               "it is in our network namespace")
+    links = harness.run("nsenter", "-t", str(analyzer), "-n", "ip", "-j", "link")
+    expect([one["ifname"] for one in json.loads(links)] == ["lo"], f"its network: {links}")
+    told = dataplane.ask("status")["analyzer"]
+    expect(told["user"] == "12345" and told["rejected"] == 0 and told["bad_records"] == 0,
+           f"status says {told}")
+
+
+def only_who_may_becomes_the_external_analyzer(lab):
+    standard(lab)
+    dataplane = lab.bufscoped(analyzer={"mode": "external", "user": "12345"},
+                              control={"mode": "0666"}).start()
+    path = f"/run/dpdk/{dataplane.prefix}/analyzer.sock"
+
+    def connected():
+        return dataplane.ask("status")["analyzer"]["connected"]
+
+    connects(path, socket.SOCK_SEQPACKET, NOBODY, NOBODY)
+    dataplane.process.wait_for("the refusal", lambda: "refused an analyzer" in
+                               dataplane.process.output())
+    expect(f"uid {NOBODY}" in dataplane.process.output(), "it does not say whom it refused")
+    expect(not connected(), "anybody may be the analyzer")
+    analyzer = lab.start("analyzer", [program("bufscope-analyzer"), "--socket", path])
+    analyzer.wait_for("it to be connected", connected)
+    serves(lab)
+    expect_confined(analyzer.pid, NOBODY)
+    expect(analyzer.stop() == 0, f"the analyzer failed: {analyzer.output()}")
+
+
 def start_that_fails(dataplane, config, *arguments):
     """Its exit status and what it said."""
     return subprocess.run([program("bufscoped"), "-c", dataplane.write(config), *arguments],
@@ -266,6 +329,7 @@ def secondary_processes_are_refused(lab):
 
 harness.main(threads_drop_all_but_the_end_needs, interfaces_that_were_promiscuous_stay_so,
              another_user_serves_as_well, sockets_are_whose_the_configuration_says,
-             sockets_are_the_owners_alone_by_default, failed_starts_leave_nothing,
+             sockets_are_the_owners_alone_by_default, the_analyzer_is_confined_and_works,
+             only_who_may_becomes_the_external_analyzer, failed_starts_leave_nothing,
              second_instance_is_told_before_it_touches_a_port,
              unsafe_runtime_directories_are_refused, secondary_processes_are_refused)

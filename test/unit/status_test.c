@@ -119,6 +119,11 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	*s = healthy;
 	s->analyzer_bad_records = 2;
 	assert_one_problem(fake, "analyzer", "2 of its records did not make sense");
+	s->analyzer_bad_records = 0;
+	s->analyzer_rejected = 3;
+	assert_one_problem(fake, "analyzer",
+		"3 of its records are about services, buffers or times that cannot be");
+	s->analyzer_rejected = 0;
 	*s = healthy;
 	s->loss.ring_full = 8;
 	assert_one_problem(fake, "records", "8 records lost: an lcore's record ring was full");
