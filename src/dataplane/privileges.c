@@ -45,6 +45,16 @@ has_kernel_interfaces(const struct bs_config *config)
 	return false;
 }
 
+static bool
+has_probed_services(const struct bs_config *config)
+{
+	for (unsigned i = 0; i < config->service_count; i++) {
+		if (config->services[i].pid_file[0] != '\0')
+			return true;
+	}
+	return false;
+}
+
 static const struct {
 	struct bs_kept kept;
 	bool (*needed)(const struct bs_config *config);
@@ -52,6 +62,11 @@ static const struct {
 	{{CAP_NET_ADMIN, "CAP_NET_ADMIN",
 		 "take the XDP program and promiscuous mode off at the end"},
 		has_kernel_interfaces},
+	{{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
+		 "read the pid file of a probed service, wherever it is"},
+		has_probed_services},
+	{{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "see another user's threads if /proc hides them"},
+		has_probed_services},
 };
 
 int

@@ -16,7 +16,7 @@ import subprocess
 import harness
 from harness import SERVICE, expect, program, wait_for
 
-CAP_NET_ADMIN = 1 << 12
+CAP_DAC_READ_SEARCH, CAP_NET_ADMIN, CAP_SYS_PTRACE = 1 << 2, 1 << 12, 1 << 19
 NOBODY = 65534
 KEYS = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 
@@ -43,10 +43,10 @@ def expect_capabilities(status, allowed):
     expect(status["NoNewPrivs"] == "1", f"{status['Name']} can gain privileges")
 
 
-def expect_dropped(pid, uid):
+def expect_dropped(pid, uid, kept=CAP_NET_ADMIN):
     threads = threads_of(pid)
     for tid, status in threads.items():
-        expect_capabilities(status, CAP_NET_ADMIN if tid == pid else 0)
+        expect_capabilities(status, kept if tid == pid else 0)
         expect(status["Uid"].split() == [str(uid)] * 4, f"{status['Name']}: Uid {status['Uid']}")
     return {status["Name"] for status in threads.values()}
 
@@ -126,6 +126,36 @@ def another_user_serves_as_well(lab):
     expect(os.listdir(directory) == [], f"left in {directory}: {os.listdir(directory)}")
     dataplane.start()  # root takes the directory back
     expect(lab.reachable("client", SERVICE, 6379), "not reached after the second start")
+
+
+def the_probe_sees_what_is_another_users(lab):
+    """The pid file in a directory of its own, processes hidden by /proc: still "stopped"."""
+    standard(lab)
+    directory = lab.path("secret")
+    os.mkdir(directory, 0o700)
+    os.chown(directory, NOBODY, NOBODY)
+    pid_file = os.path.join(directory, "redis.pid")
+    redis = lab.start("secret-redis", [
+        "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "redis-server",
+        "--bind", SERVICE, "--port", "6380", "--protected-mode", "no", "--save", "",
+        "--appendonly", "no", "--dir", directory, "--daemonize", "no", "--pidfile", pid_file],
+        "server")
+    redis.wait_for("redis to listen", lambda: lab.reachable("server", SERVICE, 6380))
+    with open(pid_file, encoding="ascii") as file:
+        pid = int(file.read())
+    harness.run("mount", "-o", "remount,hidepid=2,gid=12345", "/proc")
+    lab.undo.callback(harness.run, "mount", "-o", "remount,hidepid=0,gid=0", "/proc")
+    dataplane = lab.bufscoped(services=[{"name": "kv", "address": SERVICE, "port": 6380,
+                                         "protocol": "resp", "pid_file": pid_file}]).start()
+    expect_dropped(dataplane.process.pid, 0, CAP_NET_ADMIN | CAP_DAC_READ_SEARCH | CAP_SYS_PTRACE)
+    load = lab.load("--address", SERVICE, "--port", "6380", "--rate", "300", "--seconds", "3",
+                    "--warm", "100")
+    os.kill(pid, signal.SIGSTOP)
+    harness.hold(0.3)
+    os.kill(pid, signal.SIGCONT)
+    load.requests()
+    wait_for("a hang that the probe explains", lambda: [
+        one for one in dataplane.anomalies() if one["root_cause"]["detail"] == "stopped"])
 
 
 def connects(path, kind, user, group):
@@ -328,7 +358,7 @@ def secondary_processes_are_refused(lab):
 
 
 harness.main(threads_drop_all_but_the_end_needs, interfaces_that_were_promiscuous_stay_so,
-             another_user_serves_as_well, sockets_are_whose_the_configuration_says,
+             another_user_serves_as_well, the_probe_sees_what_is_another_users, sockets_are_whose_the_configuration_says,
              sockets_are_the_owners_alone_by_default, the_analyzer_is_confined_and_works,
              only_who_may_becomes_the_external_analyzer, failed_starts_leave_nothing,
              second_instance_is_told_before_it_touches_a_port,
