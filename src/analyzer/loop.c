@@ -26,6 +26,8 @@
 #define AHEAD_NS (5 * BS_NS_PER_S)
 /* ... unless so many in a row say so, and for so long nothing else came: then time has jumped. */
 #define JUMP_RECORDS 16u
+/* But none is dated later than this, in the year 2262, also where it is the first. */
+#define DATE_MAX_NS ((uint64_t)INT64_MAX)
 
 struct batch {
 	alignas(8) uint8_t data[BS_BATCH_MAX_BYTES];
@@ -210,6 +212,8 @@ take_date(struct bs_analyzer *analyzer, uint64_t t)
 {
 	uint64_t now = bs_clock_now_ns();
 
+	if (t > DATE_MAX_NS)
+		return false;
 	if (analyzer->t_newest != 0 && t > present(analyzer, now) + AHEAD_NS) {
 		analyzer->ahead++;
 		if (analyzer->ahead < JUMP_RECORDS || now - analyzer->t_believed < AHEAD_NS)

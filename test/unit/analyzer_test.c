@@ -334,6 +334,22 @@ lone_record_of_the_far_future_after_a_silence_does_not_move_time(void **state)
 }
 
 static void
+first_record_of_a_date_that_no_clock_shows_does_not_set_the_time(void **state)
+{
+	struct rig *rig = *state;
+
+	add_service(rig, BS_NS_PER_MS);
+	for (unsigned i = 0; i < 30; i++)
+		add_rpc(rig, UINT64_MAX - BS_NS_PER_MS, BS_NS_PER_MS);
+	deliver(rig);
+	clock_ns += 60 * BS_NS_PER_S;
+	add_rpc(rig, UINT64_MAX - BS_NS_PER_MS, BS_NS_PER_MS);
+	deliver(rig);
+	assert_int_equal(bs_analyzer_counters(rig->analyzer)->ahead, 31);
+	assert_verdict_comes_in_time(rig, T0);
+}
+
+static void
 clock_of_all_records_that_jumped_is_followed(void **state)
 {
 	struct rig *rig = *state;
@@ -511,6 +527,7 @@ main(void)
 		WITH_RIG(thresholds_of_the_hello_are_those_of_the_diagnosis),
 		WITH_RIG(record_of_the_far_future_does_not_move_time),
 		WITH_RIG(lone_record_of_the_far_future_after_a_silence_does_not_move_time),
+		WITH_RIG(first_record_of_a_date_that_no_clock_shows_does_not_set_the_time),
 		WITH_RIG(clock_of_all_records_that_jumped_is_followed),
 		WITH_RIG(bad_record_costs_the_rest_of_its_batch_only),
 		WITH_RIG(rpc_without_its_segment_is_malformed),
