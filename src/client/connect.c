@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "connect.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 
 #define PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 #define RETRY_MS 20
+#define PREFIX_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 #define ANSWER_BYTES_MAX (16u << 20)
 
 /* Where EAL keeps its runtime files (section "EAL settings" of DPDK's guide): a variable or a path.
@@ -103,6 +106,52 @@ is_absent(int code)
 	return code == -ENOENT || code == -ECONNREFUSED || code == -ENOTDIR;
 }
 
+/* Appends the prefixes of the instances under base/dpdk that have a control socket to text. */
+static void
+append_running(const char *base, char *text, size_t size)
+{
+	char path[PATH_BYTES + 16];
+	const struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%.90s/dpdk", base);
+	dir = opendir(path);
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		size_t used = strlen(text);
+
+		snprintf(path, sizeof(path), "%.64s/bufscope.sock", entry->d_name);
+		/* anybody can make directories in /tmp, of names that steer a terminal */
+		if (strspn(entry->d_name, PREFIX_CHARACTERS) == strlen(entry->d_name) &&
+			faccessat(dirfd(dir), path, F_OK, 0) == 0)
+			snprintf(text + used, size - used, "%s%.64s", used > 0 ? ", " : "",
+				entry->d_name);
+	}
+	if (dir != NULL)
+		closedir(dir);
+}
+
+/* There is none of that prefix; names those of others, where they can be seen. */
+static int
+fail_absent(const char *file_prefix, char *error)
+{
+	char running[160] = "";
+
+	for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+		const char *base =
+			bases[i].variable == NULL ? bases[i].path : getenv(bases[i].variable);
+
+		/* where there are both, /var/run is /run */
+		if (base != NULL && strcmp(base, "/var/run") != 0)
+			append_running(base, running, sizeof(running));
+	}
+	snprintf(error, CONNECT_ERROR_BYTES,
+		"no bufscoped with file prefix \"%s\" runs here (looked in dpdk/ under /run, "
+		"$RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR and /tmp%s%s): start it, or give "
+		"--file-prefix or --socket",
+		file_prefix, running[0] != '\0' ? "; there is: " : "", running);
+	return -ENOENT;
+}
+
 /*
  * The first instance found. A directory that we may not enter does not end the
  * search: the instance looked for may be elsewhere.
@@ -134,13 +183,7 @@ search(const char *file_prefix, char *error)
 	}
 	if (denied)
 		return -EACCES;
-	snprintf(error, CONNECT_ERROR_BYTES,
-		"no bufscoped with file prefix \"%s\" runs here (looked in dpdk/ under /run, "
-		"$RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR and /tmp): start it, or give --file-prefix "
-		"or "
-		"--socket",
-		file_prefix);
-	return -ENOENT;
+	return fail_absent(file_prefix, error);
 }
 
 static int64_t

@@ -270,6 +270,8 @@ an_instance_is_found_by_its_file_prefix(void **state)
 	assert_int_equal(RUN(f, "status", "--file-prefix", "cli_test_no_such"), 1);
 	assert_one_line(f->err);
 	assert_non_null(strstr(f->err, "no bufscoped with file prefix \"cli_test_no_such\""));
+	/* and it says which there are */
+	assert_non_null(strstr(strstr(f->err, "; there is: "), f->prefix));
 }
 
 static void
