@@ -55,9 +55,10 @@ open_below(int parent, const char *name, const char *path, uid_t user, char *err
 		return fail(-errno, path, error, "cannot be made: %s", strerror(errno));
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return fail(-errno, path, error, "%s",
+		return fail(-errno, path, error, "%s%s",
 			errno == ENOTDIR || errno == ELOOP ? "not a directory, or a symbolic link"
-							   : strerror(errno));
+							   : strerror(errno),
+			errno == EACCES ? ": set XDG_RUNTIME_DIR to a directory of yours" : "");
 	if (user != (uid_t)-1 && fstat(fd, &st) == 0 && st.st_uid == user &&
 		fchown(fd, geteuid(), (gid_t)-1) != 0)
 		code = fail(-errno, path, error, "chown: %s", strerror(errno));
