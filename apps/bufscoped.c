@@ -175,8 +175,7 @@ start_clock(struct bs_tsc_clock *clock)
 static int
 start_sockets(struct program *program)
 {
-	char path[PATH_MAX + 32], error[BS_STATUS_ERROR_BYTES];
-	int ret;
+	char path[PATH_MAX + 32], error[BS_INSTANCE_ERROR_BYTES];
 
 	program->source = (struct bs_status_source){
 		.snapshot = take_snapshot,
@@ -192,18 +191,14 @@ start_sockets(struct program *program)
 	program->control = bs_control_create(path, &program->access, &program->source, error);
 	if (program->control == NULL ||
 		bs_analyzer_link_listen(&program->analyzer, program->instance.directory,
-			&program->access, error) != 0) {
+			&program->access, error) != 0 ||
+		bs_instance_open(&program->instance, &program->access, error) != 0) {
 		complain(error);
 		return -EIO;
 	}
 	if (bs_telemetry_register(&program->source) != 0)
 		complain("telemetry is off: no /bufscope commands for dpdk-telemetry.py");
-	ret = bs_instance_open(&program->instance, &program->access,
-		program->privileges.change_user ? program->privileges.uid : (uid_t)-1);
-	if (ret != 0)
-		fprintf(stderr, "bufscoped: %s: owner and mode: %s\n", program->instance.directory,
-			strerror(-ret));
-	return ret;
+	return 0;
 }
 
 static int
@@ -248,8 +243,7 @@ prepare(struct program *program)
 	if (ret == 0)
 		ret = control_access_plan(config, &program->access, error);
 	if (ret == 0)
-		ret = bs_instance_take(config->eal.file_prefix,
-			program->privileges.change_user ? program->privileges.uid : (uid_t)-1,
+		ret = bs_instance_take(config->eal.file_prefix, program->privileges.uid,
 			&program->instance, error);
 	if (ret == 0)
 		ret = bs_analyzer_link_start(&program->analyzer, config, error);

@@ -164,7 +164,7 @@ bs_instance_take(const char *file_prefix, uid_t user, struct bs_instance *instan
 {
 	int ret;
 
-	*instance = (struct bs_instance){.fd = -1, .lock = -1};
+	*instance = (struct bs_instance){.fd = -1, .lock = -1, .user = user};
 	instance->fd = open_directories(file_prefix, user, instance, error);
 	if (instance->fd < 0)
 		return instance->fd;
@@ -235,18 +235,23 @@ find_telemetry(struct bs_instance *instance)
 }
 
 int
-bs_instance_open(struct bs_instance *instance, const struct control_access *access, uid_t user)
+bs_instance_open(struct bs_instance *instance, const struct control_access *access,
+	char error[BS_INSTANCE_ERROR_BYTES])
 {
 	int above = openat(instance->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int ret;
+	int ret = above < 0 ? -errno : 0;
 
-	if (above < 0)
-		return -errno;
-	ret = find_telemetry(instance) ? control_access_apply(access, instance->telemetry) : 0;
+	if (ret == 0 && find_telemetry(instance))
+		ret = control_access_apply(access, instance->telemetry);
 	if (ret == 0)
-		ret = let_through(above, access, user != (uid_t)-1, (uid_t)-1);
-	close(above);
-	return ret != 0 ? ret : let_through(instance->fd, access, false, user);
+		ret = let_through(above, access, instance->user != (uid_t)-1, (uid_t)-1);
+	if (ret == 0)
+		ret = let_through(instance->fd, access, false, instance->user);
+	if (above >= 0)
+		close(above);
+	return ret == 0 ? 0
+			: fail(ret, instance->directory, error, "owner and mode: %s",
+				  strerror(-ret));
 }
 
 void

@@ -17,6 +17,7 @@
 struct bs_instance {
 	char directory[PATH_MAX];
 	char telemetry[256]; /* this process's DPDK telemetry socket; "": not known */
+	uid_t user;	     /* who will own it; -1: as it is */
 	int fd;		     /* of the directory */
 	int lock;	     /* of its lock file; -1: not taken */
 	bool taken;	     /* all of the above */
@@ -25,23 +26,26 @@ struct bs_instance {
 /*
  * Makes the directory as EAL would, checks that only root and the caller can
  * change it and those above it (a base with the sticky bit, such as /tmp, will
- * do; left by an instance that became user, it is taken back), and locks it until
- * bs_instance_release or the end of the process. 0, or -errno with one line in error: -EADDRINUSE
- * (another bufscoped has it; error names its pid), -EPERM (unsafe; error says how to mend it),
- * -ENAMETOOLONG (no room for a socket's name), or what the system said. Main thread.
+ * do), and locks it until bs_instance_release or the end of the process. user: who
+ * bufscoped will become (-1: stays), and may have left the directory as its own.
+ * 0, or -errno with one line in error: -EADDRINUSE (another bufscoped has it;
+ * error names its pid), -EPERM (unsafe; error says how to mend it), -ENAMETOOLONG
+ * (no room for a socket's name), or what the system said. Main thread.
  */
 int bs_instance_take(const char *file_prefix, uid_t user, struct bs_instance *instance,
 	char error[BS_INSTANCE_ERROR_BYTES]);
 
 /*
- * Gives DPDK's telemetry socket to whom access says, and lets these pass through the directory and
- * the one above it: search permission, not more. user (-1: as it is) owns it from then on, and can
- * so remove the sockets at the end. 0 or -errno.
+ * Gives DPDK's telemetry socket to whom access says, and lets these pass through
+ * the directory and the one above it: search permission, not more. The user given
+ * to bs_instance_take owns it from then on, and can so remove the sockets at the
+ * end. 0, or -errno with one line in error.
  */
-int bs_instance_open(struct bs_instance *instance, const struct control_access *access, uid_t user);
+int bs_instance_open(struct bs_instance *instance, const struct control_access *access,
+	char error[BS_INSTANCE_ERROR_BYTES]);
 
 /*
- * Removes the sockets' and lock's files, and the directory and that above it if they are empty.
- * Nothing if it was not taken. Main thread, after EAL.
+ * Removes the files of telemetry socket and lock, and the directory and that above
+ * it if they are empty. Nothing if it was not taken. Main thread, after EAL.
  */
 void bs_instance_release(struct bs_instance *instance);

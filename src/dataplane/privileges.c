@@ -76,7 +76,7 @@ bs_privileges_plan(const struct bs_config *config, struct bs_privileges *privile
 	struct bs_identity user;
 	char number[16];
 
-	memset(privileges, 0, sizeof(*privileges));
+	*privileges = (struct bs_privileges){.uid = (uid_t)-1, .gid = (gid_t)-1};
 	snprintf(number, sizeof(number), "%u", geteuid());
 	if (bs_identity_find(number, &user) == 0)
 		snprintf(privileges->user, sizeof(privileges->user), "%s", user.name);

@@ -23,7 +23,7 @@ struct bs_kept {
 
 struct bs_privileges {
 	bool wanted, dropped;
-	bool change_user; /* to uid and gid */
+	bool change_user; /* to uid and gid, else -1 */
 	uid_t uid;
 	gid_t gid;
 	char user[BS_CONFIG_USER]; /* who the process is once it has dropped */

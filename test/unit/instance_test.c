@@ -144,10 +144,10 @@ sockets_others_may_use_can_be_reached_and_not_listed(void **state)
 	(void)state;
 	snprintf(dpdk, sizeof(dpdk), "%s/dpdk", base);
 	assert_int_equal(bs_instance_take("one", NO_USER, &instance, error), 0);
-	assert_int_equal(bs_instance_open(&instance, &alone, NO_USER), 0);
+	assert_int_equal(bs_instance_open(&instance, &alone, error), 0);
 	assert_int_equal(mode_of(directory), 0700);
 	assert_int_equal(mode_of(dpdk), 0700);
-	assert_int_equal(bs_instance_open(&instance, &group, NO_USER), 0);
+	assert_int_equal(bs_instance_open(&instance, &group, error), 0);
 	assert_int_equal(mode_of(directory), 0701);
 	assert_int_equal(mode_of(dpdk), 0701);
 	bs_instance_release(&instance);
