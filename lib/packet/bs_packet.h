@@ -14,6 +14,16 @@
 #define BS_VLAN_BYTES 4u
 #define BS_VLAN_DEPTH_MAX 3u
 
+/* The `ether` carrier: behind the MACs this Ethertype, 16 bytes of shim, the frame's own Ethertype.
+ */
+#define BS_ETHER_SHIM_TYPE 0x88B5u /* IEEE 802, Local Experimental Ethertype 1 */
+
+/* Geneve (RFC 8926): UDP port, and the option that is a shim. */
+#define BS_GENEVE_PORT 6081u
+#define BS_GENEVE_BYTES 8u	/* without options */
+#define BS_GENEVE_CLASS 0xFFB5u /* experimental, section 6 */
+#define BS_GENEVE_TYPE 1u	/* its highest bit, critical, is clear */
+
 /* What parse() made of a frame; each frame gets exactly one. Text: telemetry key, help. */
 #define BS_PARSES(X)                                                                               \
 	X(OK, "tcp_udp", "TCP or UDP over IP, understood")                                         \
@@ -64,7 +74,8 @@ struct bs_tuple {
 	uint16_t vlan[2];    /* outermost, innermost VLAN ID; 0 = none */
 	uint8_t transport;   /* 6 or 17; without ports another IP protocol */
 	uint8_t ip_version;
-	uint8_t pad[6]; /* zero */
+	uint8_t vni[3]; /* of the Geneve tunnel that was looked through; else 0 */
+	uint8_t pad[3]; /* zero */
 };
 
 struct bs_packet {
@@ -97,12 +108,19 @@ struct bs_packet {
 	uint8_t wscale; /* clamped to 14 (RFC 7323 2.3) */
 	uint8_t sack_count;
 	uint32_t tsval, tsecr;
-	uint16_t shim; /* offset of the shim option from data, with BS_TCPOPT_SHIM */
-	uint16_t announce;
+	/* Where shims stand, offsets from data, 0: none (bs_carrier.h takes them in and out). */
+	uint16_t shim;	      /* TCP option (with BS_TCPOPT_SHIM) or UDP option */
+	uint16_t announce;    /* TCP option, with BS_TCPOPT_ANNOUNCE */
+	uint16_t ether_shim;  /* behind the Ethertype of the `ether` carrier */
+	uint16_t geneve_shim; /* Geneve option */
+	uint16_t geneve;      /* the Geneve header that was looked through: all else is of the inner
+				 packet */
+	uint8_t tunnel_checksum_partial; /* with geneve: as l4_checksum_partial, of the outer one */
 	struct {
 		uint32_t begin, end;
 	} sack[BS_TCP_MAX_SACKS]; /* sack_count of them; RFC 2018, the first may be a DSACK (RFC
 				     2883) */
+	uint16_t outer_l3; /* with geneve: of the outer IP header; geneve follows its UDP header */
 };
 
 /*
@@ -113,8 +131,21 @@ struct bs_packet {
  * (segmentation offload) takes the length of the frame. Only OK has ports and
  * payload; whatever has a whole IP header has addresses and a hash (so the
  * fragments of a datagram share theirs), and fields not reached are 0. Any thread.
+ *
+ * A shim in front of the Ethertype is passed over if it has our version. Behind
+ * the payload of a datagram one is found if it is the only UDP option (RFC 9868);
+ * whether its checksum holds is not looked at.
  */
 enum bs_parse bs_packet_parse(struct bs_packet *packet);
+
+/*
+ * The same, but what a Geneve header (UDP to port 6081, RFC 8926 section 3.4)
+ * encapsulates is parsed in the place of the frame: all offsets still count from
+ * data, the length is that of the whole frame. Control packets and option lists
+ * that do not parse stay datagrams of the outer flow. A tunnel in the tunnel is not
+ * looked through.
+ */
+enum bs_parse bs_packet_parse_geneve(struct bs_packet *packet);
 
 /*
  * The same for a frame with another link header: data + offset is what follows

@@ -26,6 +26,18 @@
 #define TCP_BYTES 20u
 #define UDP_BYTES 8u
 
+#define SHIM_BYTES 16u
+#define SHIM_VERSION 1u
+/* Option of kind 127 with our ExID, all there is behind the OCS (RFC 9868 sections 8, 11.8). */
+#define UDP_OPTION 0x7f14b5c0u
+#define UDP_OPTION_BYTES (4 + SHIM_BYTES)
+#define OCS_BYTES 2u
+
+#define TYPE_ETHERNET 0x6558 /* Transparent Ethernet Bridging, in Geneve */
+#define GENEVE_CONTROL 0x80
+#define GENEVE_OPTION ((BS_GENEVE_CLASS << 16) | (BS_GENEVE_TYPE << 8) | SHIM_BYTES / 4)
+#define GENEVE_OPTION_MASK 0xffffff1f /* less the reserved bits */
+
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /* NOP, NOP, timestamp: how most stacks lay it out (RFC 7323 appendix A), with nothing else. */
@@ -132,6 +144,7 @@ set_ends(struct bs_packet *packet, struct vlans vlans, struct flow_end from, str
 	tuple->vlan[1] = vlans.inner;
 	tuple->transport = (uint8_t)packet->l4_protocol;
 	tuple->ip_version = (uint8_t)ip_version;
+	memset(tuple->vni, 0, sizeof(tuple->vni));
 	memset(tuple->pad, 0, sizeof(tuple->pad));
 }
 
@@ -228,7 +241,17 @@ parse_tcp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uin
 	return BS_PARSE_OK;
 }
 
-/* Bytes of the IP packet behind the UDP length are no payload of UDP's (RFC 9868). */
+/* Bytes of the IP packet behind the UDP length are no payload of UDP's, but options (RFC 9868). */
+static void
+parse_surplus(struct bs_packet *packet, uint32_t l4, uint32_t at, uint32_t end, uint32_t cap)
+{
+	uint32_t option = at + ((at - l4) & 1) + OCS_BYTES;
+
+	if (end <= cap && end <= UINT16_MAX && end - at == option - at + UDP_OPTION_BYTES &&
+		load_be32(packet->data + option) == UDP_OPTION)
+		packet->shim = (uint16_t)option;
+}
+
 static ALWAYS_INLINE enum bs_parse
 parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uint32_t *ports)
 {
@@ -246,6 +269,8 @@ parse_udp(struct bs_packet *packet, uint32_t l4, uint32_t end, uint32_t cap, uin
 		return BS_PARSE_BAD_L4;
 	*ports = load_be32(udp);
 	set_payload(packet, l4 + UDP_BYTES, l4 + length, cap);
+	if (length != end - l4)
+		parse_surplus(packet, l4, l4 + length, end, cap);
 	return BS_PARSE_OK;
 }
 
@@ -475,13 +500,29 @@ parse_vlans(struct bs_packet *packet, struct vlans *vlans, unsigned *type, uint3
 	return BS_PARSE_OK;
 }
 
+/* Passes over a shim in front of the Ethertype; anything else of its Ethertype is left alone. */
+static void
+parse_ether_shim(struct bs_packet *packet, unsigned *type, uint32_t *offset, uint32_t cap)
+{
+	const uint8_t *shim = packet->data + *offset;
+
+	if (cap - *offset < SHIM_BYTES + 2 || shim[0] >> 4 != SHIM_VERSION)
+		return;
+	packet->ether_shim = (uint16_t)*offset;
+	*type = load_be16(shim + SHIM_BYTES);
+	*offset += SHIM_BYTES + 2;
+}
+
 /* What is not IPv4 right behind the link header. */
 static enum bs_parse
 parse_other_type(struct bs_packet *packet, unsigned type, uint32_t offset, uint32_t cap)
 {
 	struct vlans vlans = {0};
-	enum bs_parse parse = parse_vlans(packet, &vlans, &type, &offset, cap);
+	enum bs_parse parse;
 
+	if (type == BS_ETHER_SHIM_TYPE)
+		parse_ether_shim(packet, &type, &offset, cap);
+	parse = parse_vlans(packet, &vlans, &type, &offset, cap);
 	if (parse != BS_PARSE_OK)
 		return finish_without_ends(packet, vlans, parse);
 	if (type == TYPE_IPV4)
@@ -529,4 +570,73 @@ bs_packet_parse_ip(struct bs_packet *packet, unsigned l3_offset)
 	if (packet->caplen > l3_offset && packet->data[l3_offset] >> 4 == 6)
 		type = TYPE_IPV6;
 	return parse_type(packet, type, l3_offset);
+}
+
+/* Offset of our option among those of the Geneve header at `at`, 0: none; false: malformed. */
+static bool
+geneve_options(const struct bs_packet *packet, uint32_t at, uint32_t end, uint16_t *shim)
+{
+	*shim = 0;
+	while (at < end) {
+		uint32_t head = load_be32(packet->data + at);
+		uint32_t bytes = 4 + (head & 0x1f) * 4;
+
+		if (bytes > end - at)
+			return false;
+		if ((head & GENEVE_OPTION_MASK) == GENEVE_OPTION && *shim == 0)
+			*shim = (uint16_t)at;
+		at += bytes;
+	}
+	return true;
+}
+
+/* Parses what the Geneve header in the datagram encapsulates; the datagram stays if it is none. */
+static enum bs_parse
+parse_tunnel(struct bs_packet *packet)
+{
+	const uint8_t *header = packet->data + packet->payload;
+	const uint16_t outer_l3 = packet->l3, geneve = packet->payload,
+		       ether_shim = packet->ether_shim;
+	const uint8_t partial = packet->l4_checksum_partial;
+	const uint32_t len = packet->len, tunnel_end = geneve + packet->payload_len;
+	uint32_t offset = geneve + BS_GENEVE_BYTES;
+	unsigned type;
+	uint16_t shim;
+
+	if (packet->payload_cap < BS_GENEVE_BYTES || header[0] >> 6 != 0 ||
+		header[1] & GENEVE_CONTROL)
+		return BS_PARSE_OK;
+	offset += (header[0] & 0x3fu) * 4;
+	if (offset > geneve + packet->payload_cap ||
+		!geneve_options(packet, geneve + BS_GENEVE_BYTES, offset, &shim))
+		return BS_PARSE_OK;
+	type = load_be16(header + 2);
+	if (type == TYPE_ETHERNET) {
+		if (offset + BS_ETHER_BYTES > geneve + packet->payload_cap)
+			return BS_PARSE_OK;
+		offset += BS_ETHER_BYTES;
+		type = load_be16(packet->data + offset - 2);
+	}
+	if (type == BS_ETHER_SHIM_TYPE) /* goes with the outermost frame */
+		return BS_PARSE_OK;
+
+	packet->len = tunnel_end; /* what is behind it is no part of the inner packet */
+	parse_type(packet, type, offset);
+	packet->len = len;
+	packet->outer_l3 = outer_l3;
+	packet->geneve = geneve;
+	packet->geneve_shim = shim;
+	packet->ether_shim = ether_shim;
+	packet->tunnel_checksum_partial = partial;
+	memcpy(packet->tuple.vni, packet->data + geneve + 4, sizeof(packet->tuple.vni));
+	return packet->parse;
+}
+
+enum bs_parse
+bs_packet_parse_geneve(struct bs_packet *packet)
+{
+	if (bs_packet_parse(packet) == BS_PARSE_OK && packet->l4_protocol == PROTO_UDP &&
+		packet->tuple.port[!packet->direction] == BS_GENEVE_PORT)
+		return parse_tunnel(packet);
+	return packet->parse;
 }
