@@ -45,9 +45,9 @@ struct bs_icmp_too_big {
 int bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *out);
 
 /*
- * Lowers the MTU of a frame that was parsed into *too_big by
- * BS_SHIM_OPTION_BYTES, not below the floor, and adjusts the checksum. Returns by
+ * Lowers the MTU of a frame that was parsed into *too_big by `bytes`, what the
+ * carrier adds, not below the floor, and adjusts the checksum. Returns by
  * how many bytes it was lowered: all of them, or fewer, or 0 (then full segments
  * of that flow do not fit with a shim, and tagging them is of no use).
  */
-unsigned bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame);
+unsigned bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame, unsigned bytes);

@@ -8,7 +8,7 @@
  *   remaining(32)
  *
  * In TCP it travels as an experimental option (kind 253 with a 16-bit ExID, RFC
- * 6994 section 3). Here it is only read and written; bs_tcp_edit.h puts it into
+ * 6994 section 3). Here it is only read and written; bs_carrier.h puts it into
  * packets. Nothing is kept: any thread may call everything.
  */
 #pragma once

@@ -168,7 +168,7 @@ bs_icmp_too_big_parse(const uint8_t *frame, size_t len, struct bs_icmp_too_big *
 }
 
 unsigned
-bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame)
+bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame, unsigned bytes)
 {
 	bool v4 = too_big->tuple.ip_version == 4;
 	uint32_t floor = v4 ? BS_ICMP_MTU_FLOOR_V4 : BS_ICMP_MTU_FLOOR_V6;
@@ -177,7 +177,7 @@ bs_icmp_mtu_lower(struct bs_icmp_too_big *too_big, uint8_t *frame)
 
 	if (before <= floor)
 		return 0;
-	after = before - floor < BS_SHIM_OPTION_BYTES ? floor : before - BS_SHIM_OPTION_BYTES;
+	after = before - floor < bytes ? floor : before - bytes;
 	if (v4)
 		put16(frame + too_big->mtu_at, (uint16_t)after);
 	else

@@ -13,13 +13,9 @@
 #include "bs_checksum.h"
 #include "bs_tcp_edit.h"
 #include "bytes.h"
+#include "lengths.h"
 
 #define PROTOCOL_TCP 6u
-#define IPV4_TOTAL_AT 2u
-#define IPV4_CHECKSUM_AT 10u
-#define IPV6_PAYLOAD_AT 4u
-#define IPV6_BYTES 40u
-#define IP_LENGTH_MAX 65535u
 #define TCP_FIXED_BYTES 20u
 #define TCP_HEADER_MAX 60u
 #define TCP_OFFSET_AT 12u
@@ -28,18 +24,6 @@
 #define OPTION_NOP 1u
 #define OPTION_MSS 2u
 #define OPTION_MSS_BYTES 4u
-
-static bool
-is_ipv4(const struct bs_packet *packet)
-{
-	return packet->data[packet->l3] >> 4 == 4;
-}
-
-static unsigned
-ip_length_at(const struct bs_packet *packet)
-{
-	return packet->l3 + (is_ipv4(packet) ? IPV4_TOTAL_AT : IPV6_PAYLOAD_AT);
-}
 
 /* The headers are where the offsets say, in one piece, and the last is TCP's. */
 static bool
@@ -51,35 +35,29 @@ has_tcp_header(const struct bs_packet *packet)
 	       packet->payload <= packet->l4 + TCP_HEADER_MAX && packet->payload <= packet->caplen;
 }
 
-static enum bs_tcp_refusal
+static enum bs_refusal
 option_room(const struct bs_packet *packet, unsigned present, unsigned bytes)
 {
-	const uint8_t *data = packet->data;
-	uint16_t length;
+	enum bs_refusal refusal;
 
 	if (!has_tcp_header(packet))
-		return BS_TCP_REFUSE_NOT_TCP;
+		return BS_REFUSE_OTHER;
 	if (packet->l4_checksum_partial)
-		return BS_TCP_REFUSE_PARTIAL;
+		return BS_REFUSE_PARTIAL;
 	if (packet->tcp_options & BS_TCPOPT_MALFORMED)
-		return BS_TCP_REFUSE_MALFORMED;
+		return BS_REFUSE_MALFORMED;
 	if (packet->tcp_options & BS_TCPOPT_MD5_AO)
-		return BS_TCP_REFUSE_SIGNED;
+		return BS_REFUSE_SIGNED;
 	if (packet->tcp_options & BS_TCPOPT_FOREIGN_EXP)
-		return BS_TCP_REFUSE_FOREIGN;
+		return BS_REFUSE_FOREIGN;
 	if (packet->tcp_options & present)
-		return BS_TCP_REFUSE_PRESENT;
+		return BS_REFUSE_PRESENT;
 	if (packet->payload - packet->l4 + bytes > TCP_HEADER_MAX)
-		return BS_TCP_REFUSE_HEADER_FULL;
-	length = get16(data + ip_length_at(packet));
-	if (length == 0)
-		return BS_TCP_REFUSE_NO_LENGTH;
-	if (length + bytes > IP_LENGTH_MAX)
-		return BS_TCP_REFUSE_IP_LENGTH;
-	if (get16(data + packet->l4 + TCP_CHECKSUM_AT) == 0xFFFF ||
-		(is_ipv4(packet) && get16(data + packet->l3 + IPV4_CHECKSUM_AT) == 0xFFFF))
-		return BS_TCP_REFUSE_CHECKSUM;
-	return BS_TCP_REFUSE_NONE;
+		return BS_REFUSE_FULL;
+	if (get16(packet->data + packet->l4 + TCP_CHECKSUM_AT) == 0xFFFF)
+		return BS_REFUSE_CHECKSUM;
+	refusal = lengths_ip_room(packet->data, packet->l3, bytes);
+	return refusal != BS_REFUSE_NONE ? refusal : lengths_tunnel_room(packet, bytes);
 }
 
 /*
@@ -89,19 +67,13 @@ option_room(const struct bs_packet *packet, unsigned present, unsigned bytes)
 static void
 resize(const struct bs_packet *packet, uint8_t *data, int grown, uint16_t sum)
 {
-	uint8_t *ip = data + packet->l3, *tcp = data + packet->l4;
-	uint8_t *length_field = data + ip_length_at(packet);
-	uint16_t length_before = get16(length_field);
-	uint16_t length_after = (uint16_t)(length_before + grown);
+	uint8_t *tcp = data + packet->l4;
 	uint16_t offset_before = get16(tcp + TCP_OFFSET_AT);
 	uint16_t offset_after = (uint16_t)(offset_before + grown / 4 * (1 << 12));
 	uint64_t before = offset_before, after = offset_after;
 
-	put16(length_field, length_after);
+	lengths_ip_grow(data, packet->l3, grown);
 	put16(tcp + TCP_OFFSET_AT, offset_after);
-	if (is_ipv4(packet))
-		put16(ip + IPV4_CHECKSUM_AT, bs_checksum_adjust(get16(ip + IPV4_CHECKSUM_AT),
-						     length_before, length_after));
 	/* The length in the pseudo-header differs by a constant, IPv4 or IPv6. */
 	if (grown > 0)
 		after += (uint64_t)sum + (unsigned)grown;
@@ -115,6 +87,7 @@ static void
 option_insert(struct bs_packet *packet, uint8_t *front, const uint8_t *option, unsigned bytes)
 {
 	unsigned at = packet->l4 + TCP_FIXED_BYTES;
+	uint16_t tunnel_sum = lengths_tunnel_sum(packet, packet->payload);
 
 	memmove(front, front + bytes, at);
 	memcpy(front + at, option, bytes);
@@ -123,24 +96,25 @@ option_insert(struct bs_packet *packet, uint8_t *front, const uint8_t *option, u
 	packet->len += bytes;
 	packet->payload = (uint16_t)(packet->payload + bytes);
 	resize(packet, front, (int)bytes, bs_checksum_sum(option, bytes));
+	lengths_tunnel_grow(
+		packet, front, (int)bytes, tunnel_sum, lengths_tunnel_sum(packet, packet->payload));
 }
 
 /* The checks of a removal: an option of `bytes` bytes stands at `at`. */
 static bool
 is_removable(const struct bs_packet *packet, unsigned at, unsigned bytes)
 {
-	unsigned ip_counted; /* bytes of headers in the IP length */
-
 	if (!has_tcp_header(packet) || packet->l4_checksum_partial ||
-		at < packet->l4 + TCP_FIXED_BYTES || at + bytes > packet->payload)
+		packet->tunnel_checksum_partial || at < packet->l4 + TCP_FIXED_BYTES ||
+		at + bytes > packet->payload)
 		return false;
-	ip_counted = packet->payload - packet->l3 - (is_ipv4(packet) ? 0 : IPV6_BYTES);
-	return get16(packet->data + ip_length_at(packet)) >= ip_counted;
+	return lengths_ip_holds(packet->data, packet->l3, packet->payload);
 }
 
 static void
 option_remove(struct bs_packet *packet, uint8_t *data, unsigned at, unsigned bytes)
 {
+	uint16_t tunnel_sum = lengths_tunnel_sum(packet, packet->payload);
 	uint16_t sum = bs_checksum_sum(data + at, bytes);
 
 	if ((at - packet->l4) & 1)
@@ -151,21 +125,23 @@ option_remove(struct bs_packet *packet, uint8_t *data, unsigned at, unsigned byt
 	packet->len -= bytes;
 	packet->payload = (uint16_t)(packet->payload - bytes);
 	resize(packet, data + bytes, -(int)bytes, sum);
+	lengths_tunnel_grow(packet, data + bytes, -(int)bytes, tunnel_sum,
+		lengths_tunnel_sum(packet, packet->payload));
 }
 
-enum bs_tcp_refusal
+enum bs_refusal
 bs_tcp_tag_room(const struct bs_packet *packet)
 {
 	return option_room(packet, BS_TCPOPT_SHIM, BS_SHIM_OPTION_BYTES);
 }
 
-enum bs_tcp_refusal
+enum bs_refusal
 bs_tcp_tag(struct bs_packet *packet, uint8_t *front, const struct bs_shim *shim)
 {
 	uint8_t option[BS_SHIM_OPTION_BYTES];
-	enum bs_tcp_refusal refusal = bs_tcp_tag_room(packet);
+	enum bs_refusal refusal = bs_tcp_tag_room(packet);
 
-	if (refusal != BS_TCP_REFUSE_NONE)
+	if (refusal != BS_REFUSE_NONE)
 		return refusal;
 	bs_shim_option_encode(shim, option);
 	option_insert(packet, front, option, sizeof(option));
@@ -173,7 +149,7 @@ bs_tcp_tag(struct bs_packet *packet, uint8_t *front, const struct bs_shim *shim)
 	packet->tcp_options |= BS_TCPOPT_SHIM;
 	if (packet->tcp_options & BS_TCPOPT_ANNOUNCE)
 		packet->announce = (uint16_t)(packet->announce + sizeof(option));
-	return BS_TCP_REFUSE_NONE;
+	return BS_REFUSE_NONE;
 }
 
 int
@@ -194,29 +170,29 @@ bs_tcp_untag(struct bs_packet *packet, uint8_t *data)
 	return 0;
 }
 
-enum bs_tcp_refusal
+enum bs_refusal
 bs_tcp_announce_room(const struct bs_packet *packet)
 {
 	if (has_tcp_header(packet) && !(packet->tcp_flags & BS_TCP_SYN))
-		return BS_TCP_REFUSE_NOT_SYN;
+		return BS_REFUSE_NOT_SYN;
 	return option_room(packet, BS_TCPOPT_ANNOUNCE, BS_ANNOUNCE_BYTES);
 }
 
-enum bs_tcp_refusal
+enum bs_refusal
 bs_tcp_announce(struct bs_packet *packet, uint8_t *front)
 {
 	static const uint8_t option[BS_ANNOUNCE_BYTES] = {BS_TCP_OPTION_EXPERIMENT,
 		BS_ANNOUNCE_BYTES, BS_ANNOUNCE_EXID >> 8, BS_ANNOUNCE_EXID & 0xff};
-	enum bs_tcp_refusal refusal = bs_tcp_announce_room(packet);
+	enum bs_refusal refusal = bs_tcp_announce_room(packet);
 
-	if (refusal != BS_TCP_REFUSE_NONE)
+	if (refusal != BS_REFUSE_NONE)
 		return refusal;
 	option_insert(packet, front, option, sizeof(option));
 	packet->announce = (uint16_t)(packet->l4 + TCP_FIXED_BYTES);
 	packet->tcp_options |= BS_TCPOPT_ANNOUNCE;
 	if (packet->tcp_options & BS_TCPOPT_SHIM)
 		packet->shim = (uint16_t)(packet->shim + sizeof(option));
-	return BS_TCP_REFUSE_NONE;
+	return BS_REFUSE_NONE;
 }
 
 int
@@ -257,14 +233,14 @@ mss_option_at(const struct bs_packet *packet)
 }
 
 unsigned
-bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data)
+bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data, unsigned bytes)
 {
-	uint16_t before, after;
+	uint16_t before, after, tunnel_sum;
 	uint8_t *checksum;
 	unsigned at, odd;
 
 	if (!has_tcp_header(packet) || !(packet->tcp_flags & BS_TCP_SYN) ||
-		packet->l4_checksum_partial ||
+		packet->l4_checksum_partial || packet->tunnel_checksum_partial ||
 		packet->tcp_options & (BS_TCPOPT_MALFORMED | BS_TCPOPT_MD5_AO))
 		return 0;
 	at = mss_option_at(packet);
@@ -273,9 +249,8 @@ bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data)
 	before = get16(data + at + 2);
 	if (before <= BS_TCP_MSS_FLOOR)
 		return 0;
-	after = before < BS_TCP_MSS_FLOOR + BS_SHIM_OPTION_BYTES
-			? BS_TCP_MSS_FLOOR
-			: (uint16_t)(before - BS_SHIM_OPTION_BYTES);
+	after = (uint16_t)(before < BS_TCP_MSS_FLOOR + bytes ? BS_TCP_MSS_FLOOR : before - bytes);
+	tunnel_sum = lengths_tunnel_sum(packet, packet->payload);
 	put16(data + at + 2, after);
 	packet->mss = after;
 
@@ -285,5 +260,7 @@ bs_tcp_mss_lower(struct bs_packet *packet, uint8_t *data)
 	put16(checksum,
 		bs_checksum_adjust(get16(checksum), odd ? __builtin_bswap16(before) : before,
 			odd ? __builtin_bswap16(after) : after));
+	lengths_tunnel_grow(
+		packet, data, 0, tunnel_sum, lengths_tunnel_sum(packet, packet->payload));
 	return before - after;
 }

@@ -131,7 +131,7 @@ syn_in(struct bs_shim_step *step)
 	if (announced && bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
 		rte_pktmbuf_adj(step->mbuf, BS_ANNOUNCE_BYTES);
 	if (!tagging->refused && (always || announced) &&
-		bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) > 0)
+		bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *), BS_SHIM_OPTION_BYTES) > 0)
 		count_tag(step->lcore, BS_TAG_MSS_CLAMPED);
 }
 
@@ -152,7 +152,7 @@ syn_out(struct bs_shim_step *step)
 	if (!bs_tagging_syn_out(tagging, negotiated))
 		return;
 	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_ANNOUNCE_BYTES ||
-		bs_tcp_announce_room(packet) != BS_TCP_REFUSE_NONE) {
+		bs_tcp_announce_room(packet) != BS_REFUSE_NONE) {
 		tagging->we_announced = 0;
 		return;
 	}
@@ -187,9 +187,9 @@ tag_verdict(const struct bs_shim_step *step)
 	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_SHIM_OPTION_BYTES)
 		return BS_TAG_SHARED;
 	switch (bs_tcp_tag_room(packet)) {
-	case BS_TCP_REFUSE_NONE:
+	case BS_REFUSE_NONE:
 		return BS_TAG_TAGGED;
-	case BS_TCP_REFUSE_SIGNED:
+	case BS_REFUSE_SIGNED:
 		return BS_TAG_SIGNED;
 	default:
 		return BS_TAG_NO_ROOM;
@@ -283,6 +283,6 @@ bs_shim_icmp(struct bs_shim_step *step)
 		!mbuf_is_ours(step->mbuf))
 		return;
 	bs_tagging_too_big(tagging);
-	if (bs_icmp_mtu_lower(&too_big, frame) > 0)
+	if (bs_icmp_mtu_lower(&too_big, frame, BS_SHIM_OPTION_BYTES) > 0)
 		count_tag(step->lcore, BS_TAG_PTB_LOWERED);
 }

@@ -74,7 +74,7 @@ measure(unsigned ip_bytes)
 
 		for (unsigned i = 0; i < PACKETS; i++) {
 			shim.rpc_id++;
-			done += bs_tcp_tag(&packets[i], slots[i], &shim) == BS_TCP_REFUSE_NONE;
+			done += bs_tcp_tag(&packets[i], slots[i], &shim) == BS_REFUSE_NONE;
 		}
 		middle = __rdtsc();
 		for (unsigned i = 0; i < PACKETS; i++)

@@ -368,7 +368,7 @@ mtu_lowered_by_shim_not_below_floor_with_right_checksum(void **state)
 		frame_put16(expected.bytes + frame.icmp + 2, icmp_checksum(&expected, v6));
 		assert_int_equal(parse_exact(&frame, frame.len, &out), 0);
 		assert_true(out.mtu == cases[i].mtu);
-		assert_int_equal(bs_icmp_mtu_lower(&out, frame.bytes), cases[i].lowered);
+		assert_int_equal(bs_icmp_mtu_lower(&out, frame.bytes, 20), cases[i].lowered);
 		assert_memory_equal(frame.bytes, expected.bytes, frame.len);
 		assert_true(out.mtu == mtu);
 	}
@@ -385,7 +385,7 @@ wrong_checksum_stays_wrong_when_mtu_is_lowered(void **state)
 	error = (wrong + 0xFFFF - icmp_checksum(&frame, false)) % 0xFFFF;
 	frame_put16(frame.bytes + frame.icmp + 2, wrong);
 	assert_int_equal(parse_exact(&frame, frame.len, &out), 0);
-	assert_int_equal(bs_icmp_mtu_lower(&out, frame.bytes), 20);
+	assert_int_equal(bs_icmp_mtu_lower(&out, frame.bytes, 20), 20);
 	assert_int_equal((frame_get16(frame.bytes + frame.icmp + 2) + 0xFFFF -
 				 icmp_checksum(&frame, false)) %
 				 0xFFFF,

@@ -100,9 +100,8 @@ tag_equals_frame_built_with_option(void **state)
 		before = frame.packet;
 		len = reference_insert(&frame, shim_option, 20, frame.packet.l4 + 20u, expected);
 
-		assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_TCP_REFUSE_NONE);
-		assert_int_equal(
-			bs_tcp_tag(&frame.packet, frame.block, &sample), BS_TCP_REFUSE_NONE);
+		assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_REFUSE_NONE);
+		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), BS_REFUSE_NONE);
 		assert_memory_equal(frame.block, expected, len);
 		assert_ptr_equal(frame.packet.data, frame.block);
 		assert_described(&frame.packet, &before, 20);
@@ -129,8 +128,7 @@ untag_restores_every_byte(void **state)
 		before = frame.packet;
 		memcpy(original, before.data, before.len);
 
-		assert_int_equal(
-			bs_tcp_tag(&frame.packet, frame.block, &sample), BS_TCP_REFUSE_NONE);
+		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), BS_REFUSE_NONE);
 		assert_int_equal(bs_tcp_untag(&frame.packet, frame.block), 0);
 		assert_memory_equal(frame.block + 20, original, before.len);
 		assert_memory_equal(&frame.packet, &before, sizeof(before));
@@ -158,8 +156,7 @@ wrong_checksums_stay_as_wrong(void **state)
 		tcp_error = checksum_error(data, l3, l4);
 		ip_error = ip_checksum_error(data, l3);
 
-		assert_int_equal(
-			bs_tcp_tag(&frame.packet, frame.block, &sample), BS_TCP_REFUSE_NONE);
+		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), BS_REFUSE_NONE);
 		assert_int_equal(checksum_error(frame.block, l3, l4), tcp_error);
 		assert_int_equal(ip_checksum_error(frame.block, l3), ip_error);
 		assert_int_equal(bs_tcp_untag(&frame.packet, frame.block), 0);
@@ -180,8 +177,7 @@ every_checksum_value_comes_back(void **state)
 	(void)state;
 	for (unsigned value = 0; value < 0xFFFF; value++) {
 		frame_put16(frame.block + 20 + field, value);
-		assert_int_equal(
-			bs_tcp_tag(&frame.packet, frame.block, &sample), BS_TCP_REFUSE_NONE);
+		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), BS_REFUSE_NONE);
 		assert_int_equal(bs_tcp_untag(&frame.packet, frame.block), 0);
 		assert_int_equal(frame_get16(frame.block + 20 + field), value);
 	}
@@ -287,7 +283,7 @@ announce_and_back_equals_frame_built_with_option(void **state)
 		memcpy(original, before.data, before.len);
 		len = reference_insert(&frame, announce_option, 4, before.l4 + 20u, expected);
 
-		assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_TCP_REFUSE_NONE);
+		assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_REFUSE_NONE);
 		assert_memory_equal(frame.block, expected, len);
 		assert_described(&frame.packet, &before, 4);
 		assert_int_equal(frame.packet.announce, before.l4 + 20);
@@ -340,44 +336,44 @@ shim_and_announcement_in_one_segment_come_off_in_any_order(void **state)
 
 /* Makes a frame that is to be refused for one reason. */
 static struct frame
-refused_frame(enum bs_tcp_refusal reason, bool v6, uint64_t *random)
+refused_frame(enum bs_refusal reason, bool v6, uint64_t *random)
 {
 	struct frame_want want = {.v6 = v6, .payload = 100, .headroom = 20};
 	struct frame frame;
 	uint8_t *data;
 
-	if (reason == BS_TCP_REFUSE_HEADER_FULL) {
+	if (reason == BS_REFUSE_FULL) {
 		want.option_bytes = 24;
 		memset(want.options, 1, 24);
 	}
 	frame = frame_build(&want, random);
 	data = frame_data(&frame);
 	switch (reason) {
-	case BS_TCP_REFUSE_NOT_TCP:
+	case BS_REFUSE_OTHER:
 		frame.packet.parse = BS_PARSE_FRAGMENT;
 		break;
-	case BS_TCP_REFUSE_PARTIAL:
+	case BS_REFUSE_PARTIAL:
 		frame.packet.l4_checksum_partial = 1;
 		break;
-	case BS_TCP_REFUSE_MALFORMED:
+	case BS_REFUSE_MALFORMED:
 		frame.packet.tcp_options = BS_TCPOPT_MALFORMED;
 		break;
-	case BS_TCP_REFUSE_SIGNED:
+	case BS_REFUSE_SIGNED:
 		frame.packet.tcp_options = BS_TCPOPT_TIMESTAMP | BS_TCPOPT_MD5_AO;
 		break;
-	case BS_TCP_REFUSE_FOREIGN:
+	case BS_REFUSE_FOREIGN:
 		frame.packet.tcp_options = BS_TCPOPT_FOREIGN_EXP;
 		break;
-	case BS_TCP_REFUSE_PRESENT:
+	case BS_REFUSE_PRESENT:
 		frame.packet.tcp_options = BS_TCPOPT_SHIM;
 		break;
-	case BS_TCP_REFUSE_NO_LENGTH:
+	case BS_REFUSE_NO_LENGTH:
 		frame_put16(data + frame.packet.l3 + (v6 ? 4 : 2), 0);
 		break;
-	case BS_TCP_REFUSE_IP_LENGTH:
+	case BS_REFUSE_IP_LENGTH:
 		frame_put16(data + frame.packet.l3 + (v6 ? 4 : 2), 65516);
 		break;
-	case BS_TCP_REFUSE_CHECKSUM:
+	case BS_REFUSE_CHECKSUM:
 		frame_put16(data + frame.packet.l4 + 16, 0xFFFF);
 		break;
 	default:
@@ -392,18 +388,19 @@ tag_refuses_each_reason_and_writes_nothing(void **state)
 	uint64_t random = 18;
 
 	(void)state;
-	for (unsigned reason = 0; reason < 2 * BS_TCP_REFUSE_COUNT; reason++) {
-		enum bs_tcp_refusal expected = reason / 2;
+	/* the last is that of other carriers */
+	for (unsigned reason = 0; reason < 2 * BS_REFUSE_PIECES; reason++) {
+		enum bs_refusal expected = reason / 2;
 		struct frame frame = refused_frame(expected, reason & 1, &random);
 		struct bs_packet before = frame.packet;
 		uint8_t block[FRAME_BYTES_MAX];
 
-		if (expected == BS_TCP_REFUSE_NOT_SYN) /* of announcements only */
-			expected = BS_TCP_REFUSE_NONE;
+		if (expected == BS_REFUSE_NOT_SYN) /* of announcements only */
+			expected = BS_REFUSE_NONE;
 		memcpy(block, frame.block, 20 + before.len);
 		assert_int_equal(bs_tcp_tag_room(&frame.packet), expected);
 		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), expected);
-		if (expected != BS_TCP_REFUSE_NONE) {
+		if (expected != BS_REFUSE_NONE) {
 			assert_memory_equal(frame.block, block, 20 + before.len);
 			assert_memory_equal(&frame.packet, &before, sizeof(before));
 		}
@@ -429,8 +426,7 @@ tag_refuses_headers_that_are_not_all_there(void **state)
 			frame.packet.payload = (uint16_t)(frame.packet.l4 + 19);
 		else
 			frame.packet.l4 = (uint16_t)(frame.packet.l3 + 19);
-		assert_int_equal(
-			bs_tcp_tag(&frame.packet, frame.block, &sample), BS_TCP_REFUSE_NOT_TCP);
+		assert_int_equal(bs_tcp_tag(&frame.packet, frame.block, &sample), BS_REFUSE_OTHER);
 		frame_free(&frame);
 	}
 }
@@ -445,14 +441,14 @@ limits_are_exact(void **state)
 	(void)state;
 	memset(want.options, 1, sizeof(want.options));
 	frame = frame_build(&want, &random); /* 40 + 20 = 60 bytes of header */
-	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_TCP_REFUSE_NONE);
+	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_REFUSE_NONE);
 	frame_put16(frame_data(&frame) + frame.packet.l3 + 2, 65515);
-	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_TCP_REFUSE_NONE);
+	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_REFUSE_NONE);
 	frame_put16(frame_data(&frame) + frame.packet.l3 + 2, 65516);
-	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_TCP_REFUSE_IP_LENGTH);
+	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_REFUSE_IP_LENGTH);
 	frame_put16(frame_data(&frame) + frame.packet.l3 + 2, 1000);
 	frame_put16(frame_data(&frame) + frame.packet.l3 + 10, 0xFFFF);
-	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_TCP_REFUSE_CHECKSUM);
+	assert_int_equal(bs_tcp_tag_room(&frame.packet), BS_REFUSE_CHECKSUM);
 	frame_free(&frame);
 }
 
@@ -464,17 +460,17 @@ announce_needs_syn_and_room_of_its_own(void **state)
 	struct frame frame = frame_build(&want, &random);
 
 	(void)state;
-	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_TCP_REFUSE_NOT_SYN);
+	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_REFUSE_NOT_SYN);
 	frame.packet.tcp_flags = BS_TCP_SYN;
 	frame.packet.tcp_options = BS_TCPOPT_ANNOUNCE;
-	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_TCP_REFUSE_PRESENT);
+	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_REFUSE_PRESENT);
 	frame_free(&frame);
 
 	want.tcp_flags = BS_TCP_SYN;
 	want.option_bytes = 40;
 	memset(want.options, 1, 40);
 	frame = frame_build(&want, &random);
-	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_TCP_REFUSE_HEADER_FULL);
+	assert_int_equal(bs_tcp_announce(&frame.packet, frame.block), BS_REFUSE_FULL);
 	frame_free(&frame);
 }
 
@@ -580,7 +576,7 @@ mss_lowered_by_shim_equals_frame_built_with_it(void **state)
 		odd += at & 1;
 		frame.packet.tcp_options = BS_TCPOPT_MSS;
 
-		assert_int_equal(bs_tcp_mss_lower(&frame.packet, frame_data(&frame)), 20);
+		assert_int_equal(bs_tcp_mss_lower(&frame.packet, frame_data(&frame), 20), 20);
 		assert_memory_equal(frame.packet.data, expected, frame.packet.len);
 		assert_int_equal(frame.packet.mss, mss - 20);
 		frame_free(&frame);
@@ -609,7 +605,7 @@ mss_is_never_raised_nor_lowered_below_floor(void **state)
 		frame = frame_build(&want, &random);
 		at = frame.packet.l4 + 22u;
 		assert_int_equal(
-			bs_tcp_mss_lower(&frame.packet, frame_data(&frame)), cases[i].lowered);
+			bs_tcp_mss_lower(&frame.packet, frame_data(&frame), 20), cases[i].lowered);
 		assert_int_equal(
 			frame_get16(frame.packet.data + at), cases[i].mss - cases[i].lowered);
 		assert_int_equal(
@@ -650,7 +646,7 @@ mss_is_left_where_it_must_not_or_cannot_be_changed(void **state)
 		else if (i == 4)
 			frame.packet.parse = BS_PARSE_SNAPPED;
 		memcpy(before, frame.packet.data, frame.packet.len);
-		assert_int_equal(bs_tcp_mss_lower(&frame.packet, frame_data(&frame)), 0);
+		assert_int_equal(bs_tcp_mss_lower(&frame.packet, frame_data(&frame), 20), 0);
 		assert_memory_equal(frame.packet.data, before, frame.packet.len);
 		frame_free(&frame);
 	}
