@@ -165,6 +165,9 @@ uint32_t bs_tuple_hash(const struct bs_tuple *tuple);
  */
 bool bs_packet_checksum_partial(const struct bs_packet *packet);
 
+/* Tells payloads apart by their first bytes and their length: FNV-1a. Of a parsed packet. */
+uint32_t bs_packet_mark(const struct bs_packet *packet);
+
 #define BS_ENDPOINT_TEXT_BYTES 56
 
 /* "10.0.0.1:80" or "[2001:db8::1]:80" of an end with a mapped or IPv6 address. Returns buf. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flow keys and endpoints outside the parser: their hash, and addresses as text. */
+/* Flow keys, endpoints and payloads outside the parser: their hashes, and addresses as text. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "bs_packet.h"
 #include "ends.h"
+
+#define MARK_BYTES 64u
 
 static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -21,6 +23,17 @@ bs_tuple_hash(const struct bs_tuple *tuple)
 	}
 	ends_order(&end[0], &end[1]);
 	return ends_hash(&end[0], &end[1], tuple->vlan[0], tuple->vlan[1], tuple->transport);
+}
+
+uint32_t
+bs_packet_mark(const struct bs_packet *packet)
+{
+	const uint8_t *payload = packet->data + packet->payload;
+	uint32_t mark = 2166136261u ^ packet->payload_len;
+
+	for (uint32_t i = 0; i < packet->payload_cap && i < MARK_BYTES; i++)
+		mark = (mark ^ payload[i]) * 16777619u;
+	return mark;
 }
 
 char *

@@ -116,20 +116,6 @@ bs_tracker_prefetch_flow(const struct bs_tracker *tracker, uint32_t hash)
 		__builtin_prefetch(flow + i);
 }
 
-#define MARK_BYTES 64u
-
-/* Tells datagrams apart that have one IP ID, as some senders give all of theirs. FNV-1a. */
-static uint32_t
-datagram_mark(const struct bs_packet *packet)
-{
-	const uint8_t *payload = packet->data + packet->payload;
-	uint32_t mark = 2166136261u ^ packet->payload_len;
-
-	for (uint32_t i = 0; i < packet->payload_cap && i < MARK_BYTES; i++)
-		mark = (mark ^ payload[i]) * 16777619u;
-	return mark;
-}
-
 static void
 datagram(struct step *step)
 {
@@ -139,11 +125,12 @@ datagram(struct step *step)
 
 	if (packet->payload_len == 0)
 		return;
-	mark = datagram_mark(packet);
+	mark = bs_packet_mark(packet); /* some senders give all of theirs one IP ID */
 	if (stream_is_duplicate(step, mark)) {
 		count(step->tracker, BS_TRACK_DUPLICATES, 1);
 		return;
 	}
+	step->tracked->new_data = 1;
 	message_datagram(step, packet->data + packet->payload, packet->payload_cap);
 	flow->dir[step->d].high = mark;
 	stream_progressed(step);

@@ -10,16 +10,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define BS_TAGGING_ASKED 3u
+
 struct bs_tagging {
-	uint32_t tagged_begin, tagged_end; /* tagged bytes not yet ACKed (out) */
-	uint32_t resent_begin, resent_end; /* of those: around what was sent again, or is excused */
+	union {
+		struct {				   /* TCP */
+			uint32_t tagged_begin, tagged_end; /* tagged bytes not yet ACKed (out) */
+			/* of those: around what was sent again, or is excused */
+			uint32_t resent_begin, resent_end;
+		};
+		struct {				  /* UDP */
+			uint32_t asked[BS_TAGGING_ASKED]; /* marks of the last requests */
+			uint32_t again; /* the last RPC that was asked again: end of its ID */
+		};
+	};
 	uint8_t peer_announced; /* a SYN or SYN-ACK from the wire carried the announcement */
 	uint8_t we_announced;
 	uint8_t syn_sent;      /* SYNs or SYN-ACKs let out to the wire so far */
 	uint8_t answered;      /* the other end has answered ours */
 	uint8_t refused;       /* given up */
 	uint8_t resent_tagged; /* tagged ranges resent since bytes sent once, tagged, arrived */
-	uint8_t has_tagged;
+	uint8_t has_tagged;    /* TCP: bytes not yet ACKed; UDP: ever */
 	uint8_t pad;
 };
 
@@ -67,3 +78,42 @@ bool bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack);
  * random loss within one window from a path that loses whatever is tagged.
  */
 void bs_tagging_sacked(struct bs_tagging *tagging, uint32_t begin, uint32_t end);
+
+/*
+ * UDP has no handshake and no ACKs. A flow is agreed upon once a shim came in by
+ * it, from a port that is trusted: its other end began, so it takes off what comes
+ * back. What tells of a path that refuses is that the same request comes again.
+ */
+
+/* A shim of the other end came. */
+void bs_tagging_peer_tags(struct bs_tagging *tagging);
+
+/*
+ * A request, in or out, with payload of this mark (bs_packet_mark), of this RPC
+ * as far as known. `again`: the tracker knows that it was asked before. True if it
+ * was, so or among the last BS_TAGGING_ASKED of the flow: neither it nor its
+ * answer is to be tagged.
+ */
+bool bs_tagging_asked(struct bs_tagging *tagging, uint32_t mark, uint64_t rpc_id, bool again);
+
+/* Is this the RPC that was last asked again? */
+bool bs_tagging_is_again(const struct bs_tagging *tagging, uint64_t rpc_id);
+
+/*
+ * What became of the datagrams of one peer, whose flows are often of one request
+ * each. Both counts are halved now and then.
+ */
+struct bs_tagging_peer {
+	uint64_t key; /* of the peer; the owner's of the table */
+	uint32_t tagged, again;
+};
+
+/* A datagram to the peer left with a shim. */
+void bs_tagging_peer_tagged(struct bs_tagging_peer *peer);
+
+/*
+ * One was asked again in a flow that had tagged ones. True if the peer counts as
+ * path_refuses now: the second one, and of four tagged one at least. A path that
+ * loses this much at random loses its tags, not more.
+ */
+bool bs_tagging_peer_again(struct bs_tagging_peer *peer);

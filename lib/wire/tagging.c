@@ -147,3 +147,53 @@ bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack)
 	tagging->resent_end = later(tagging->resent_end, ack);
 	return refuses;
 }
+
+/* --- UDP ---------------------------------------------------------------------- */
+
+#define PEER_AGAIN_MIN 2u
+#define PEER_AGAIN_SHARE 4u
+#define PEER_WINDOW 64u /* datagrams after which older ones count half */
+
+void
+bs_tagging_peer_tags(struct bs_tagging *tagging)
+{
+	tagging->we_announced = tagging->peer_announced = 1;
+}
+
+bool
+bs_tagging_asked(struct bs_tagging *tagging, uint32_t mark, uint64_t rpc_id, bool again)
+{
+	for (unsigned i = 0; i < BS_TAGGING_ASKED; i++)
+		again |= tagging->asked[i] == mark;
+	if (again) {
+		tagging->again = (uint32_t)rpc_id;
+		return true;
+	}
+	for (unsigned i = BS_TAGGING_ASKED - 1; i > 0; i--)
+		tagging->asked[i] = tagging->asked[i - 1];
+	tagging->asked[0] = mark;
+	return false;
+}
+
+bool
+bs_tagging_is_again(const struct bs_tagging *tagging, uint64_t rpc_id)
+{
+	return tagging->again != 0 && tagging->again == (uint32_t)rpc_id;
+}
+
+void
+bs_tagging_peer_tagged(struct bs_tagging_peer *peer)
+{
+	peer->tagged++;
+	if (peer->tagged >= PEER_WINDOW) {
+		peer->tagged /= 2;
+		peer->again /= 2;
+	}
+}
+
+bool
+bs_tagging_peer_again(struct bs_tagging_peer *peer)
+{
+	peer->again++;
+	return peer->again >= PEER_AGAIN_MIN && peer->again * PEER_AGAIN_SHARE >= peer->tagged;
+}

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bs_carrier.h"
 #include "bs_framer.h"
 #include "bs_record.h"
 
@@ -80,7 +81,7 @@ struct bs_config {
 	unsigned framing_count;
 	struct {
 		enum bs_shim_tag tag;
-		bool tcp_option; /* carrier of TCP: tcp-option, or off */
+		enum bs_carrier tcp, udp; /* by transport */
 	} shim;
 	uint64_t detect_ns[6]; /* by enum bs_cause, DROP to HANG; DROP is 0 */
 	struct {

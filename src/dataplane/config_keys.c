@@ -294,10 +294,12 @@ static const struct config_word hugepages_words[] = {{"auto", 0}, {"on", 1}, {"o
 static const struct config_word endian_words[] = {{"big", 0}, {"little", 1}, {NULL, 0}};
 static const struct config_word tag_words[] = {{"negotiated", BS_SHIM_NEGOTIATED},
 	{"always", BS_SHIM_ALWAYS}, {"off", BS_SHIM_OFF}, {NULL, 0}};
-static const struct config_word tcp_words[] = {{"tcp-option", 1}, {"off", 0},
-	{"ether", CONFIG_WORD_NOT_BUILT}, {"geneve", CONFIG_WORD_NOT_BUILT}, {NULL, 0}};
-static const struct config_word udp_words[] = {{"off", 0}, {"udp-option", CONFIG_WORD_NOT_BUILT},
-	{"ether", CONFIG_WORD_NOT_BUILT}, {"geneve", CONFIG_WORD_NOT_BUILT}, {NULL, 0}};
+static const struct config_word tcp_words[] = {{"tcp-option", BS_CARRIER_TCP_OPTION},
+	{"ether", BS_CARRIER_ETHER}, {"geneve", BS_CARRIER_GENEVE}, {"off", BS_CARRIER_OFF},
+	{NULL, 0}};
+static const struct config_word udp_words[] = {{"udp-option", BS_CARRIER_UDP_OPTION},
+	{"ether", BS_CARRIER_ETHER}, {"geneve", BS_CARRIER_GENEVE}, {"off", BS_CARRIER_OFF},
+	{NULL, 0}};
 static const struct config_word schedule_words[] = {
 	{"priority", BS_SCHEDULE_PRIORITY}, {"drr", BS_SCHEDULE_DRR}, {NULL, 0}};
 static const struct config_word mode_words[] = {
@@ -413,8 +415,8 @@ static const struct config_key framing_keys[] = {
 
 static const struct config_key shim_keys[] = {
 	{"tag", CONFIG_WORD, "\"negotiated\"", .words = tag_words, AT(shim.tag)},
-	{"tcp", CONFIG_WORD, "\"tcp-option\"", .words = tcp_words, AT(shim.tcp_option)},
-	{"udp", CONFIG_WORD, "\"off\"", .words = udp_words},
+	{"tcp", CONFIG_WORD, "\"tcp-option\"", .words = tcp_words, AT(shim.tcp)},
+	{"udp", CONFIG_WORD, "\"off\"", .words = udp_words, AT(shim.udp)},
 	{NULL},
 };
 

@@ -70,7 +70,7 @@ parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, u
 	packet->caplen = mbuf->data_len;
 	packet->len = mbuf->pkt_len;
 	packet->hash = 0;
-	bs_packet_parse(packet);
+	bs_shim_parse(lcore, packet);
 	if (packet->parse == BS_PARSE_RUNT) {
 		discard(lcore, mbuf, BS_REASON_RUNT);
 		return false;

@@ -121,6 +121,9 @@ struct bs_departure {
 	uint64_t t_departed;
 };
 
+/* Peers of UDP flows that are told apart; a clash forgets one. */
+#define BS_TAGGING_PEERS 256u
+
 struct bs_lcore_counters {
 	uint64_t parse[BS_PARSE_COUNT];
 	uint64_t reasons[BS_REASON_COUNT];
@@ -150,6 +153,7 @@ struct bs_lcore {
 	struct rte_ring *records;		       /* to the collector: units */
 
 	struct bs_lcore_counters counters;
+	struct bs_tagging_peer tagging_peers[BS_TAGGING_PEERS];
 	struct bs_drops handover_drops; /* of what other lcores should have got from it */
 	uint64_t t_turn;		/* last look at the clock: after all that took time */
 	uint64_t t_housekeeping;
@@ -205,6 +209,8 @@ struct bs_shim_step {
 	const struct bs_tracked *tracked;
 	const struct bs_port *from, *to;
 };
+/* Parses a frame, through a tunnel if that is where shims are. */
+void bs_shim_parse(const struct bs_lcore *lcore, struct bs_packet *packet);
 /* The RPC-ID that a packet brings from a port that is trusted; 0 = none. */
 uint64_t bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packet);
 /* Takes the shim off, puts it on, or negotiates it: a TCP or UDP packet on its way. */

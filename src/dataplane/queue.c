@@ -105,7 +105,8 @@ drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, un
 			.len = mbufs[i]->pkt_len,
 		};
 
-		if (bs_packet_parse(&packet) == BS_PARSE_OK)
+		bs_shim_parse(lcore, &packet);
+		if (packet.parse == BS_PARSE_OK)
 			bs_tracker_dropped(lcore->tracker, &packet, queue->buffer,
 				BS_REASON_APP_QUEUE_FULL, t);
 	}

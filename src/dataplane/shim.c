@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What happens to the shim of a packet on its way through: taken off what comes
- * from the wire, put on what goes to it, negotiated in the handshake, never to
- * the harm of the packet. Each packet that is left untagged counts for a reason.
+ * in, put on what goes to the wire, negotiated in the handshake, never to the harm
+ * of the packet. Each packet that is left untagged counts for a reason. How a shim
+ * travels is not known here: that is bs_carriers.
  */
+#include <errno.h>
 #include <rte_mbuf.h>
 #include <string.h>
 
+#include "bs_carrier.h"
 #include "bs_checksum.h"
 #include "bs_clock.h"
 #include "bs_icmp_edit.h"
@@ -60,6 +63,17 @@ peer_is_refusing(const struct bs_lcore *lcore, const uint8_t address[16], uint64
 	       __atomic_load_n(&peer->t_until, __ATOMIC_RELAXED) > t;
 }
 
+static struct bs_tagging_peer *
+datagram_peer(struct bs_lcore *lcore, const uint8_t address[16])
+{
+	uint64_t key = address_key(address);
+	struct bs_tagging_peer *peer = &lcore->tagging_peers[key % BS_TAGGING_PEERS];
+
+	if (peer->key != key)
+		*peer = (struct bs_tagging_peer){.key = key};
+	return peer;
+}
+
 /* --- edits --------------------------------------------------------------------- */
 
 static bool
@@ -69,9 +83,8 @@ mbuf_is_ours(const struct rte_mbuf *mbuf)
 }
 
 static void
-complete_checksum(struct bs_shim_step *step)
+complete_checksum(struct bs_shim_step *step, struct bs_packet *packet)
 {
-	struct bs_packet *packet = step->packet;
 	struct iovec payload[SEGMENTS_MAX];
 	unsigned n = 0;
 
@@ -85,18 +98,56 @@ complete_checksum(struct bs_shim_step *step)
 		count_tag(step->lcore, BS_TAG_CHECKSUM_COMPLETED);
 }
 
+/*
+ * A virtual peer left checksums to hardware that is not there. The outer checksum of a tunnel is
+ * right for a completed inner one already (Linux calls it local checksum offload).
+ */
 static void
-untag(struct bs_shim_step *step)
+settle_checksums(struct bs_shim_step *step)
 {
-	if (!mbuf_is_ours(step->mbuf) ||
-		bs_tcp_untag(step->packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) != 0) {
-		count_tag(step->lcore, BS_TAG_MALFORMED);
+	struct bs_packet *packet = step->packet, outer = *packet;
+
+	if (!step->from->virtual_peer) {
+		/* nobody there does that: by chance it looks like one */
+		packet->l4_checksum_partial = packet->tunnel_checksum_partial = 0;
 		return;
 	}
-	rte_pktmbuf_adj(step->mbuf, BS_SHIM_OPTION_BYTES);
-	count_tag(step->lcore, BS_TAG_UNTAGGED);
-	if (!step->from->trust_shim)
-		count_tag(step->lcore, BS_TAG_UNTRUSTED);
+	if (!mbuf_is_ours(step->mbuf))
+		return;
+	if (packet->l4_checksum_partial)
+		complete_checksum(step, packet);
+	if (packet->tunnel_checksum_partial && bs_packet_parse(&outer) == BS_PARSE_OK) {
+		complete_checksum(step, &outer);
+		packet->tunnel_checksum_partial = outer.l4_checksum_partial;
+	}
+}
+
+/* Takes all shims off. True if the sender of one is to be believed. */
+static bool
+untag(struct bs_shim_step *step)
+{
+	struct bs_packet *packet = step->packet;
+	bool taken = false;
+
+	for (unsigned carrier = 1; carrier < BS_CARRIER_COUNT; carrier++) {
+		const struct bs_carrier_ops *ops = &bs_carriers[carrier];
+		const unsigned bytes = ops->bytes(packet);
+		struct bs_shim shim;
+
+		if (ops->read(packet, &shim) == -ENOENT)
+			continue;
+		if (!mbuf_is_ours(step->mbuf) ||
+			ops->untag(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) != 0) {
+			count_tag(step->lcore, BS_TAG_MALFORMED);
+			continue;
+		}
+		rte_pktmbuf_adj(step->mbuf, (uint16_t)bytes);
+		count_tag(step->lcore, BS_TAG_UNTAGGED);
+		if (!step->from->trust_shim)
+			count_tag(step->lcore, BS_TAG_UNTRUSTED);
+		taken = true;
+	}
+	return taken && step->from->trust_shim;
 }
 
 uint64_t
@@ -104,12 +155,35 @@ bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packet)
 {
 	struct bs_shim shim;
 
-	if (!(packet->tcp_options & BS_TCPOPT_SHIM) || packet->tuple.transport != 6 ||
-		!from->trust_shim ||
-		bs_shim_option_decode(
-			packet->data + packet->shim, packet->caplen - packet->shim, &shim) != 0)
+	if (!bs_carrier_any(packet) || !from->trust_shim)
 		return 0;
-	return shim.rpc_id;
+	for (unsigned carrier = 1; carrier < BS_CARRIER_COUNT; carrier++) {
+		if (bs_carriers[carrier].read(packet, &shim) == 0)
+			return shim.rpc_id;
+	}
+	return 0;
+}
+
+void
+bs_shim_parse(const struct bs_lcore *lcore, struct bs_packet *packet)
+{
+	const struct bs_config *config = &lcore->dataplane->config;
+
+	if (config->shim.tcp == BS_CARRIER_GENEVE || config->shim.udp == BS_CARRIER_GENEVE)
+		bs_packet_parse_geneve(packet);
+	else
+		bs_packet_parse(packet);
+}
+
+/* How packets of this transport are tagged. */
+static enum bs_carrier
+carrier_of(const struct bs_shim_step *step, unsigned transport)
+{
+	const struct bs_config *config = &step->lcore->dataplane->config;
+
+	if (config->shim.tag == BS_SHIM_OFF)
+		return BS_CARRIER_OFF;
+	return transport == 6 ? config->shim.tcp : config->shim.udp;
 }
 
 /* A SYN or SYN-ACK from the wire: what does the peer offer, and what may the service send back? */
@@ -121,6 +195,7 @@ syn_in(struct bs_shim_step *step)
 	const uint8_t *peer = packet->tuple.addr[packet->direction];
 	const bool announced = packet->tcp_options & BS_TCPOPT_ANNOUNCE;
 	const bool always = step->lcore->dataplane->config.shim.tag == BS_SHIM_ALWAYS;
+	const unsigned bytes = bs_carriers[carrier_of(step, 6)].bytes_max;
 
 	if (bs_tagging_syn_in(tagging, announced, packet->tcp_flags & BS_TCP_ACK))
 		peer_refuses(step->lcore, peer, packet->t_ns);
@@ -131,7 +206,7 @@ syn_in(struct bs_shim_step *step)
 	if (announced && bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
 		rte_pktmbuf_adj(step->mbuf, BS_ANNOUNCE_BYTES);
 	if (!tagging->refused && (always || announced) &&
-		bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *), BS_SHIM_OPTION_BYTES) > 0)
+		bs_tcp_mss_lower(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *), bytes) > 0)
 		count_tag(step->lcore, BS_TAG_MSS_CLAMPED);
 }
 
@@ -163,16 +238,18 @@ syn_out(struct bs_shim_step *step)
 
 /* Why this packet cannot be tagged; BS_TAG_TAGGED if it can. */
 static enum bs_tag_counter
-tag_verdict(const struct bs_shim_step *step)
+tag_verdict(const struct bs_shim_step *step, const struct bs_carrier_ops *carrier)
 {
 	const struct bs_packet *packet = step->packet;
 	const struct bs_tracked *tracked = step->tracked;
 	const bool negotiated = step->lcore->dataplane->config.shim.tag == BS_SHIM_NEGOTIATED;
-	const uint32_t frame_max = (uint32_t)step->to->mtu + packet->l3;
+	const uint32_t link = packet->geneve != 0 ? packet->outer_l3 : packet->l3;
+	const uint32_t frame_max = (uint32_t)step->to->mtu + link, bytes = carrier->bytes(packet);
 
 	if (packet->payload_len == 0)
 		return BS_TAG_NO_PAYLOAD;
-	if (tracked->resend)
+	if (tracked->resend || (packet->tuple.transport == 17 &&
+				       bs_tagging_is_again(tracked->tagging, tracked->rpc_id)))
 		return BS_TAG_RESENT;
 	if (!tracked->new_data)
 		return BS_TAG_UNKNOWN_BOUNDARY;
@@ -182,34 +259,39 @@ tag_verdict(const struct bs_shim_step *step)
 		return BS_TAG_NO_RPC;
 	if (packet->len > frame_max)
 		return BS_TAG_GSO;
-	if (packet->len + BS_SHIM_OPTION_BYTES > frame_max)
+	if (packet->len + bytes > frame_max)
 		return BS_TAG_MTU;
-	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_SHIM_OPTION_BYTES)
+	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < bytes)
 		return BS_TAG_SHARED;
-	switch (bs_tcp_tag_room(packet)) {
+	switch (carrier->room(packet)) {
 	case BS_REFUSE_NONE:
 		return BS_TAG_TAGGED;
 	case BS_REFUSE_SIGNED:
 		return BS_TAG_SIGNED;
+	case BS_REFUSE_OTHER:
+		return BS_TAG_NO_TUNNEL;
+	case BS_REFUSE_PIECES:
+		return BS_TAG_SHARED;
 	default:
 		return BS_TAG_NO_ROOM;
 	}
 }
 
-static void
+/* Puts the shim on if nothing speaks against it. Returns what did. */
+static enum bs_tag_counter
 tag(struct bs_shim_step *step)
 {
 	struct bs_packet *packet = step->packet;
 	const struct bs_tracked *tracked = step->tracked;
-	const uint32_t begin = packet->seq, end = packet->seq + packet->payload_len;
-	const enum bs_tag_counter verdict = tag_verdict(step);
+	const struct bs_carrier_ops *carrier =
+		&bs_carriers[carrier_of(step, packet->tuple.transport)];
+	const enum bs_tag_counter verdict = tag_verdict(step, carrier);
+	const unsigned bytes = carrier->bytes(packet);
 	struct bs_shim shim;
 
 	count_tag(step->lcore, verdict);
-	if (verdict == BS_TAG_RESENT && bs_tagging_resent(tracked->tagging, begin, end))
-		peer_refuses(step->lcore, packet->tuple.addr[!packet->direction], packet->t_ns);
 	if (verdict != BS_TAG_TAGGED)
-		return;
+		return verdict;
 	memset(&shim, 0, sizeof(shim));
 	shim.version = BS_SHIM_VERSION;
 	shim.flags = (uint8_t)((tracked->direction == 1 ? BS_SHIM_RESPONSE : 0) |
@@ -217,10 +299,31 @@ tag(struct bs_shim_step *step)
 	shim.class_ = step->lcore->queues[step->to->index][tracked->service]->class_;
 	shim.rpc_id = tracked->rpc_id;
 	shim.remaining = tracked->remaining;
-	bs_tcp_tag(packet, (uint8_t *)rte_pktmbuf_prepend(step->mbuf, BS_SHIM_OPTION_BYTES), &shim);
-	bs_tagging_tagged(tracked->tagging, begin, end);
+	carrier->tag(packet, (uint8_t *)rte_pktmbuf_prepend(step->mbuf, (uint16_t)bytes), &shim);
 	bs_tracker_tagged(step->lcore->tracker, tracked);
-	bs_count(&step->lcore->counters.tag[BS_TAG_BYTES], BS_SHIM_OPTION_BYTES);
+	bs_count(&step->lcore->counters.tag[BS_TAG_BYTES], bytes);
+	return verdict;
+}
+
+static void
+segment_out(struct bs_shim_step *step)
+{
+	const struct bs_packet *packet = step->packet;
+	struct bs_tagging *tagging = step->tracked->tagging;
+	const uint32_t begin = packet->seq, end = packet->seq + packet->payload_len;
+
+	switch (tag(step)) {
+	case BS_TAG_TAGGED:
+		bs_tagging_tagged(tagging, begin, end);
+		break;
+	case BS_TAG_RESENT:
+		if (bs_tagging_resent(tagging, begin, end))
+			peer_refuses(
+				step->lcore, packet->tuple.addr[!packet->direction], packet->t_ns);
+		break;
+	default:
+		break;
+	}
 }
 
 /* An ACK from the wire: which tagged bytes arrived, and does it answer the SYN-ACK that was resent?
@@ -239,32 +342,59 @@ ack_in(struct bs_shim_step *step)
 		peer_refuses(step->lcore, packet->tuple.addr[packet->direction], packet->t_ns);
 }
 
+/*
+ * A datagram, by either port. `trusted`: it brought a shim, from a port that is trusted. That a
+ * request comes again is all the evidence there is of a path that loses tagged ones.
+ */
+static void
+datagram(struct bs_shim_step *step, bool trusted)
+{
+	const struct bs_packet *packet = step->packet;
+	const struct bs_tracked *tracked = step->tracked;
+	struct bs_tagging *tagging = tracked->tagging;
+	const uint8_t *peer = packet->tuple.addr[packet->direction ^ !step->from->is_wire];
+
+	if (packet->payload_len == 0)
+		return;
+	if (trusted && step->from->is_wire)
+		bs_tagging_peer_tags(tagging);
+	if (tracked->direction == 0 &&
+		bs_tagging_asked(
+			tagging, bs_packet_mark(packet), tracked->rpc_id, tracked->resend) &&
+		tagging->has_tagged && bs_tagging_peer_again(datagram_peer(step->lcore, peer)))
+		peer_refuses(step->lcore, peer, packet->t_ns);
+	if (peer_is_refusing(step->lcore, peer, packet->t_ns))
+		tagging->refused = 1;
+	if (step->from->is_wire || tag(step) != BS_TAG_TAGGED)
+		return;
+	tagging->has_tagged = 1;
+	bs_tagging_peer_tagged(datagram_peer(step->lcore, peer));
+}
+
 void
 bs_shim_edit(struct bs_shim_step *step)
 {
 	struct bs_packet *packet = step->packet;
-	const bool off = step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF ||
-			 !step->lcore->dataplane->config.shim.tcp_option;
+	bool trusted = false;
 
-	if (packet->l4_checksum_partial && step->from->virtual_peer && mbuf_is_ours(step->mbuf))
-		complete_checksum(step);
-	if (packet->tuple.transport != 6)
+	if (packet->l4_checksum_partial | packet->tunnel_checksum_partial)
+		settle_checksums(step);
+	if (bs_carrier_any(packet))
+		trusted = untag(step);
+	if (!step->tracked->followed || carrier_of(step, packet->tuple.transport) == BS_CARRIER_OFF)
 		return;
-	if (packet->tcp_options & BS_TCPOPT_SHIM)
-		untag(step);
-	if (off || !step->tracked->followed)
-		return;
-	if (packet->tcp_flags & BS_TCP_SYN) {
+	if (packet->tuple.transport == 17) {
+		datagram(step, trusted);
+	} else if (packet->tcp_flags & BS_TCP_SYN) {
 		if (step->from->is_wire)
 			syn_in(step);
 		else
 			syn_out(step);
-		return;
-	}
-	if (!step->from->is_wire)
-		tag(step);
-	else if (packet->tcp_flags & BS_TCP_ACK)
+	} else if (!step->from->is_wire) {
+		segment_out(step);
+	} else if (packet->tcp_flags & BS_TCP_ACK) {
 		ack_in(step);
+	}
 }
 
 void
@@ -274,15 +404,20 @@ bs_shim_icmp(struct bs_shim_step *step)
 	struct bs_icmp_too_big too_big;
 	struct bs_tagging *tagging;
 	uint8_t *frame = rte_pktmbuf_mtod(step->mbuf, uint8_t *);
+	enum bs_carrier carrier;
 
-	if (!step->from->is_wire || step->lcore->dataplane->config.shim.tag == BS_SHIM_OFF ||
+	if (!step->from->is_wire ||
 		bs_icmp_too_big_parse(frame, step->mbuf->data_len, &too_big) != 0)
+		return;
+	carrier = carrier_of(step, too_big.tuple.transport);
+	if (carrier == BS_CARRIER_OFF)
 		return;
 	tagging = bs_tracker_tagging(step->lcore->tracker, &too_big.tuple);
 	if (tagging == NULL || !bs_tagging_allowed(tagging, negotiated) ||
 		!mbuf_is_ours(step->mbuf))
 		return;
-	bs_tagging_too_big(tagging);
-	if (bs_icmp_mtu_lower(&too_big, frame, BS_SHIM_OPTION_BYTES) > 0)
+	if (too_big.tuple.transport == 6)
+		bs_tagging_too_big(tagging);
+	if (bs_icmp_mtu_lower(&too_big, frame, bs_carriers[carrier].bytes_max) > 0)
 		count_tag(step->lcore, BS_TAG_PTB_LOWERED);
 }

@@ -23,16 +23,18 @@
 	X(UNTAGGED, "shim_removed", "packets whose shim was taken off")                            \
 	X(BYTES, "shim_bytes", "bytes added by shims")                                             \
 	X(ANNOUNCED, "announced", "SYN or SYN-ACK sent with an announcement")                      \
-	X(NO_ROOM, "skip_no_room", "untagged: no room in the TCP header")                          \
+	X(NO_ROOM, "skip_no_room", "untagged: headers full, or what is there is of others")        \
 	X(MTU, "skip_mtu", "untagged: the packet would exceed the MTU")                            \
 	X(RESENT, "skip_resent", "untagged: bytes that were sent before")                          \
 	X(NOT_NEGOTIATED, "skip_not_negotiated", "untagged: the other end did not announce")       \
 	X(SIGNED, "skip_signed", "untagged: TCP-AO or TCP-MD5")                                    \
 	X(GSO, "skip_gso", "untagged: larger than a segment")                                      \
 	X(UNKNOWN_BOUNDARY, "skip_unknown_boundary", "untagged: out of order, message not known")  \
-	X(SHARED, "skip_shared", "untagged: shared or indirect mbuf, or no headroom")              \
+	X(SHARED, "skip_shared",                                                                   \
+		"untagged: mbuf shared, indirect, in pieces, or without headroom")                 \
 	X(NO_PAYLOAD, "skip_no_payload", "untagged: carries no message byte")                      \
 	X(NO_RPC, "skip_no_rpc", "untagged: belongs to no RPC")                                    \
+	X(NO_TUNNEL, "skip_no_tunnel", "untagged: carrier geneve, but in no Geneve tunnel")        \
 	X(PATH_REFUSES, "path_refuses",                                                            \
 		"flows on which tagging was given up: tagged bytes do not "                        \
 		"arrive")                                                                          \

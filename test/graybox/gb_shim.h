@@ -82,13 +82,20 @@ gb_assert_same(const struct frame *in, const struct frame *out)
 /* All tag counters of all dataplanes of this program so far. */
 static uint64_t gb_tags_seen[BS_TAG_COUNT];
 
-/* The counters that move in the tests of the handshake; all others do in those of the shim. */
+/* The counters that move in the tests of the handshake; most others do in those of the shim. */
 static inline bool
 gb_tag_is_of_handshake(unsigned counter)
 {
 	return counter == BS_TAG_ANNOUNCED || counter == BS_TAG_RESENT ||
 	       counter == BS_TAG_NOT_NEGOTIATED || counter == BS_TAG_PATH_REFUSES ||
 	       counter == BS_TAG_MSS_CLAMPED || counter == BS_TAG_PTB_LOWERED;
+}
+
+/* Those that only move where there is another carrier than tcp-option. */
+static inline bool
+gb_tag_is_of_carriers(unsigned counter)
+{
+	return counter == BS_TAG_NO_TUNNEL;
 }
 
 static inline void

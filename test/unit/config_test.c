@@ -58,7 +58,8 @@ required_keys_alone_give_the_documented_defaults(void **state)
 	assert_string_equal(config.eal.hugepages, "auto");
 	assert_string_equal(config.eal.file_prefix, "bufscope");
 	assert_int_equal(config.shim.tag, BS_SHIM_NEGOTIATED);
-	assert_true(config.shim.tcp_option);
+	assert_int_equal(config.shim.tcp, BS_CARRIER_TCP_OPTION);
+	assert_int_equal(config.shim.udp, BS_CARRIER_OFF);
 	assert_int_equal(config.detect_ns[BS_CAUSE_DROP], 0);
 	assert_int_equal(config.detect_ns[BS_CAUSE_PAUSE], 200000);
 	assert_int_equal(config.detect_ns[BS_CAUSE_CONGESTION], 200000);
@@ -111,7 +112,8 @@ given_values_land_where_they_belong(void **state)
 		"\"protocol\":\"mine\",\"slo\":\"1.5ms\",\"class\":{\"in\":1,\"out\":2},"
 		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\","
 		"\"operations\":[{\"match\":\"GET\",\"slo\":\"2s\"}]}],"
-		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\"},\"analyzer\":{\"mode\":\"external\","
+		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\",\"udp\":\"udp-option\"},\"analyzer\":{"
+		"\"mode\":\"external\","
 		"\"user\":\"an\"},"
 		"\"control\":{\"owner\":\"me\",\"group\":\"4\",\"mode\":\"0660\"},"
 		"\"privileges\":{\"drop\":true,\"user\":\"us\"},\"records\":{\"sample\":3},"
@@ -147,7 +149,8 @@ given_values_land_where_they_belong(void **state)
 	assert_string_equal(config.services[0].operations[0].match, "GET");
 	assert_int_equal(config.services[0].operations[0].slo_ns, 2000000000);
 	assert_int_equal(config.shim.tag, BS_SHIM_OFF);
-	assert_false(config.shim.tcp_option);
+	assert_int_equal(config.shim.tcp, BS_CARRIER_OFF);
+	assert_int_equal(config.shim.udp, BS_CARRIER_UDP_OPTION);
 	assert_false(config.analyzer.child);
 	assert_true(config.analyzer.external);
 	assert_string_equal(config.analyzer.user, "an");
@@ -344,10 +347,6 @@ static void
 what_is_not_built_yet_is_refused_by_name_unless_null_or_off(void **state)
 {
 	static const struct refusal refusals[] = {
-		{"{" BASE ",\"shim\":{\"udp\":\"udp-option\"}}",
-			"f:1: shim.udp: \"udp-option\" is not built yet (allowed: off)"},
-		{"{" BASE ",\"shim\":{\"tcp\":\"geneve\"}}",
-			"f:1: shim.tcp: \"geneve\" is not built yet (allowed: tcp-option, off)"},
 		{"{" BASE ",\"analyzer\":{\"journal\":\"/var/j\"}}",
 			"f:1: analyzer.journal: \"/var/j\" is not built yet (allowed: null)"},
 		{"{" BASE ",\"analyzer\":{\"otlp\":{}}}",

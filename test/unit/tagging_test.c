@@ -335,6 +335,70 @@ rules_hold_across_the_wrap_of_sequence_numbers(void **state)
 	}
 }
 
+/* --- UDP ---------------------------------------------------------------------------- */
+
+static void
+datagram_flow_is_agreed_upon_once_the_peer_tags(void **state)
+{
+	struct bs_tagging tagging = {0};
+
+	(void)state;
+	assert_false(bs_tagging_allowed(&tagging, true));
+	assert_true(bs_tagging_allowed(&tagging, false));
+	bs_tagging_peer_tags(&tagging);
+	assert_true(bs_tagging_allowed(&tagging, true));
+	tagging.refused = 1;
+	assert_false(bs_tagging_allowed(&tagging, true));
+}
+
+static void
+request_of_the_last_three_is_known_again_and_so_is_its_rpc(void **state)
+{
+	struct bs_tagging tagging = {0};
+
+	(void)state;
+	for (uint32_t mark = 1; mark <= 4; mark++)
+		assert_false(bs_tagging_asked(&tagging, mark, 100 + mark, false));
+	assert_false(bs_tagging_is_again(&tagging, 104));
+	assert_true(bs_tagging_asked(&tagging, 3, 203, false));
+	assert_true(bs_tagging_is_again(&tagging, 203));
+	assert_false(bs_tagging_is_again(&tagging, 103));
+	assert_true(bs_tagging_asked(&tagging, 2, 202, false));
+	assert_false(bs_tagging_asked(&tagging, 1, 201, false)); /* the fourth last: forgotten */
+	assert_true(bs_tagging_asked(&tagging, 77, 1ull << 48 | 7, true)); /* said so */
+	assert_true(bs_tagging_is_again(&tagging, 1ull << 48 | 7));
+	assert_false(bs_tagging_is_again(&(struct bs_tagging){0}, 0));
+}
+
+static void
+peer_that_asks_each_datagram_again_refuses_at_the_second(void **state)
+{
+	struct bs_tagging_peer peer = {0};
+
+	(void)state;
+	bs_tagging_peer_tagged(&peer);
+	assert_false(bs_tagging_peer_again(&peer));
+	bs_tagging_peer_tagged(&peer);
+	assert_true(bs_tagging_peer_again(&peer));
+}
+
+static void
+peer_that_asks_one_of_five_again_does_not_refuse_and_one_of_three_does(void **state)
+{
+	(void)state;
+	for (unsigned every = 3; every <= 5; every += 2) {
+		struct bs_tagging_peer peer = {0};
+		bool refuses = false;
+
+		for (unsigned i = 1; i <= 1000; i++) {
+			bs_tagging_peer_tagged(&peer);
+			if (i % every == 0)
+				refuses |= bs_tagging_peer_again(&peer);
+		}
+		assert_int_equal(refuses, every == 3);
+	}
+}
+
 int
 main(void)
 {
@@ -360,6 +424,11 @@ main(void)
 		cmocka_unit_test(too_big_excuses_what_was_on_its_way_but_not_what_follows),
 		cmocka_unit_test(old_ack_changes_nothing),
 		cmocka_unit_test(rules_hold_across_the_wrap_of_sequence_numbers),
+		cmocka_unit_test(datagram_flow_is_agreed_upon_once_the_peer_tags),
+		cmocka_unit_test(request_of_the_last_three_is_known_again_and_so_is_its_rpc),
+		cmocka_unit_test(peer_that_asks_each_datagram_again_refuses_at_the_second),
+		cmocka_unit_test(
+			peer_that_asks_one_of_five_again_does_not_refuse_and_one_of_three_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
