@@ -22,7 +22,7 @@ BUILD = os.environ.get("BUFSCOPE_BUILD", os.path.join(HERE, "../../build"))
 SKIPPED = 77
 CLIENT, SERVICE = "10.99.0.1", "10.99.0.2"
 CLIENT6, SERVICE6 = "fd99::1", "fd99::2"
-ETH_P_ALL, ETH_P_IPV4, ETH_P_IPV6 = 3, 0x0800, 0x86DD
+ETH_P_ALL, ETH_P_IPV4, ETH_P_IPV6, ETH_P_SHIM = 3, 0x0800, 0x86DD, 0x88B5
 
 # Virtual devices that can drive one end of a veth pair, the best first.
 DRIVERS = {
@@ -123,7 +123,8 @@ class Process:
 
 
 class Sniffer(threading.Thread):
-    """Counts the shims (TCP option 253, ExID 0xB5C0) in the packets that a host receives."""
+    """Counts the shims in the packets that a host receives: TCP option 253 or UDP option 127 with
+    ExID 0xB5C0, Ethertype 0x88B5."""
 
     def __init__(self, sock):
         super().__init__(daemon=True)
@@ -139,7 +140,10 @@ class Sniffer(threading.Thread):
                 frame, source = self.sock.recvfrom(65536)
             except TimeoutError:
                 continue
-            if source[2] != socket.PACKET_OUTGOING and source[1] in (ETH_P_IPV4, ETH_P_IPV6):
+            if source[2] == socket.PACKET_OUTGOING:
+                continue
+            self.shims += source[1] == ETH_P_SHIM
+            if source[1] in (ETH_P_IPV4, ETH_P_IPV6):
                 self.look(frame[14:])
 
     def look(self, packet):
@@ -147,7 +151,11 @@ class Sniffer(threading.Thread):
             return
         ipv6 = packet[0] >> 4 == 6
         tcp = packet[40:] if ipv6 else packet[(packet[0] & 15) * 4:]
-        if packet[6 if ipv6 else 9] != socket.IPPROTO_TCP or len(tcp) < 20:
+        protocol = packet[6 if ipv6 else 9]
+        if protocol == socket.IPPROTO_UDP and len(tcp) >= 8:
+            surplus = tcp[int.from_bytes(tcp[4:6], "big"):]
+            self.shims += b"\x7f\x14\xb5\xc0" in surplus
+        if protocol != socket.IPPROTO_TCP or len(tcp) < 20:
             return
         self.segments += 1
         options = tcp[20:(tcp[12] >> 4) * 4]
