@@ -60,6 +60,7 @@ response_begins(struct step *step, const struct bs_frame *frame)
 	}
 	dir->rpc = index_of_rpc(tracker, rpc);
 	if (rpc->t_first[FROM_SERVICE] == 0) {
+		rpc_response_label(step, rpc);
 		rpc->t_first[FROM_SERVICE] = dir->t_message;
 		rpc->begin[FROM_SERVICE] = dir->message_begin;
 	}
@@ -268,6 +269,7 @@ turn_response(struct step *step, struct rpc *rpc)
 	step->tracked->rpc_id = rpc->id;
 	step->tracked->rpc = index_of_rpc(step->tracker, rpc);
 	if (!flow->turn_answered) {
+		rpc_response_label(step, rpc);
 		flow->turn_answered = 1;
 		rpc->t_first[FROM_SERVICE] = step->t;
 		rpc->begin[FROM_SERVICE] = dir->message_begin;

@@ -67,16 +67,34 @@ rpc_new_id(struct bs_tracker *tracker)
 		       0xffffffffffffull);
 }
 
-/* The ID that the packet brought is that of the first message in it. */
+/* The ID that the packet brought, if the message that begins is the first in it; 0: none. */
+static uint64_t
+brought_id(const struct step *step)
+{
+	return step->in_first && step->flow->dir[step->d].message_begin == step->first_seq
+		       ? step->shim_id
+		       : 0;
+}
+
 static uint64_t
 id_for(struct step *step, struct rpc *rpc)
 {
-	const struct direction *dir = &step->flow->dir[TO_SERVICE];
+	const uint64_t id = brought_id(step);
 
-	if (step->shim_id == 0 || !step->in_first || dir->message_begin != step->first_seq)
-		return rpc_new_id(step->tracker);
+	rpc->tagged = id != 0;
+	return id != 0 ? id : rpc_new_id(step->tracker);
+}
+
+void
+rpc_response_label(struct step *step, struct rpc *rpc)
+{
+	const uint64_t id = brought_id(step);
+
+	if (id == 0)
+		return;
+	if (!rpc->tagged && !step->tracker->config.own_buffers)
+		rpc->id = id;
 	rpc->tagged = 1;
-	return step->shim_id;
 }
 
 /* Puts a new RPC behind the others of its flow. */

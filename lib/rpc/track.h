@@ -406,6 +406,8 @@ void rpc_table_fini(struct bs_tracker *tracker);
 uint64_t rpc_new_id(struct bs_tracker *tracker);
 /* NULL: no room. */
 struct rpc *rpc_make(struct step *step, uint64_t key, bool has_key);
+/* The first message of its response begins: with the ID that its packet brought, if any. */
+void rpc_response_label(struct step *step, struct rpc *rpc);
 struct rpc *rpc_find_key(struct bs_tracker *tracker, const struct flow *flow, uint64_t key);
 /* The latest RPCs of which bytes in [begin, end) of direction d are part; returns how many. */
 unsigned rpc_in_range(struct bs_tracker *tracker, const struct flow *flow, unsigned d,

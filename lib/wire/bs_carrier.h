@@ -83,6 +83,9 @@ struct bs_carrier_ops {
 /* By enum bs_carrier; that of OFF is empty. */
 extern const struct bs_carrier_ops bs_carriers[BS_CARRIER_COUNT];
 
+/* Reads the shim of whatever carrier brings a readable one; of several, the first. 0 or -ENOENT. */
+int bs_carriers_read(const struct bs_packet *packet, struct bs_shim *shim);
+
 /* True if parse() has found a shim of any carrier. */
 static inline bool
 bs_carrier_any(const struct bs_packet *packet)

@@ -31,3 +31,15 @@ const struct bs_carrier_ops bs_carriers[BS_CARRIER_COUNT] = {
 	[BS_CARRIER_GENEVE] = {"geneve", GENEVE_EDIT_BYTES, geneve_edit_bytes, geneve_edit_read,
 		geneve_edit_room, geneve_edit_tag, geneve_edit_untag},
 };
+
+int
+bs_carriers_read(const struct bs_packet *packet, struct bs_shim *shim)
+{
+	if (!bs_carrier_any(packet))
+		return -ENOENT;
+	for (unsigned carrier = 1; carrier < BS_CARRIER_COUNT; carrier++) {
+		if (bs_carriers[carrier].read(packet, shim) == 0)
+			return 0;
+	}
+	return -ENOENT;
+}

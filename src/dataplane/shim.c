@@ -155,13 +155,7 @@ bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packet)
 {
 	struct bs_shim shim;
 
-	if (!bs_carrier_any(packet) || !from->trust_shim)
-		return 0;
-	for (unsigned carrier = 1; carrier < BS_CARRIER_COUNT; carrier++) {
-		if (bs_carriers[carrier].read(packet, &shim) == 0)
-			return shim.rpc_id;
-	}
-	return 0;
+	return from->trust_shim && bs_carriers_read(packet, &shim) == 0 ? shim.rpc_id : 0;
 }
 
 void

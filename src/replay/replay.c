@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bs_carrier.h"
 #include "bs_clock.h"
 
 #define TABLE_MIN 1024u
@@ -345,6 +346,7 @@ take_packet(struct replay *replay, struct replay_input *input)
 	struct bs_packet *packet = &input->packet;
 	struct bs_arrival arrival = {.exact = true};
 	struct bs_tracked tracked;
+	struct bs_shim shim;
 
 	replay->packets++;
 	if (replay->input_count > 1)
@@ -356,6 +358,8 @@ take_packet(struct replay *replay, struct replay_input *input)
 	}
 	packet->t_ns = replay->t_now;
 	arrival.t_low = arrival.t_poll = replay->t_now;
+	if (bs_carriers_read(packet, &shim) == 0)
+		arrival.shim_id = shim.rpc_id;
 	bs_tracker_packet(replay->tracker, packet, &arrival, NULL, 0, &tracked);
 	if (tracked.followed)
 		replay->parses[BS_PARSE_OK]++;

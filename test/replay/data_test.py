@@ -170,9 +170,22 @@ class Capture:
             while header := file.read(16):
                 yield file.read(struct.unpack("<4I", header)[2])
 
-    def shims(self):
-        """Frames that hold a shim: TCP option 253 of 20 bytes with ExID 0xB5C0."""
-        return sum(b"\xfd\x14\xb5\xc0" in frame[34:] for frame in self.frames())
+    def shim_ids(self):
+        """RPC-IDs of the shims in it: TCP option 253 of 20 bytes with ExID 0xB5C0."""
+        parts = (frame[34:].partition(b"\xfd\x14\xb5\xc0")[2] for frame in self.frames())
+        return {part[4:12].hex() for part in parts if part}
+
+    def check_shims(self):
+        """The RPCs of a tagged capture are named as their packets say, those of others numbered."""
+        ids = self.shim_ids()
+        rpcs = self.found["rpcs"]
+        self.check((len(ids) > 0) == (self.name in TAGGED), "shims")
+        self.check(all(rpc["tagged"] == (len(ids) > 0) for rpc in rpcs), "tagged")
+        numbers = {f"{number:016x}" for number in range(1, len(rpcs) + 1)}
+        named = {rpc["id"] for rpc in rpcs}
+        # Of two instances that do not trust each other each has an ID for it: the request's counts.
+        self.check(named <= ids if ids else named == numbers, "RPC-IDs")
+        self.check(len(named) == len(rpcs), "the same RPC-ID twice")
 
 
 def same_rpcs(one, other):
@@ -195,7 +208,7 @@ def check_scene(report, bufscope, scene):
     for capture in captures:
         capture.check_times()
         capture.check_faults()
-        capture.check((capture.shims() > 0) == (capture.name in TAGGED), "shims")
+        capture.check_shims()
     for capture in captures[1:]:
         same_rpcs(capture, captures[0])
     return captures

@@ -290,6 +290,31 @@ id_that_the_first_message_brought_is_adopted_for_it_alone(void **state)
 	rig_free(rig);
 }
 
+/* In a capture; live an ID that was told to others stays (own_buffers). */
+static void
+id_that_a_response_brought_names_an_rpc_whose_request_had_none(void **state)
+{
+	(void)state;
+	for (unsigned opaque = 0; opaque < 2; opaque++) {
+		struct rig *rig = rig_start(rig_new(opaque ? "opaque" : "http1", 80));
+
+		rig_handshake(rig, 0);
+		SEND(rig, .t = 10 * MS, .text = GET_A);
+		SEND(rig, .from = SERVER, .t = 12 * MS, .ack = GET, .text = OK_5, .shim_id = 0x77);
+		SEND(rig, .t = 13 * MS, .seq = GET, .ack = OK, .text = GET_A, .shim_id = 0x88);
+		SEND(rig, .from = SERVER, .t = 15 * MS, .seq = OK, .ack = 2 * GET, .text = OK_5,
+			.shim_id = 0x99);
+		SEND(rig, .t = 16 * MS, .seq = 2 * GET, .ack = 2 * OK);
+		bs_tracker_finish(rig->tracker, T0 + 20 * MS);
+		assert_int_equal(rig->told_count, 2);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_true(rig->told[i].rpc.id == (i == 0 ? 0x77 : 0x88));
+			assert_true(rig->told[i].rpc.flags & BS_RPC_TAGGED);
+		}
+		rig_free(rig);
+	}
+}
+
 /* --- outcomes ------------------------------------------------------------------ */
 
 static void
@@ -678,6 +703,7 @@ main(void)
 		cmocka_unit_test(packet_of_several_messages_names_the_first_and_says_more),
 		cmocka_unit_test(messages_cut_anywhere_give_the_same_rpcs),
 		cmocka_unit_test(id_that_the_first_message_brought_is_adopted_for_it_alone),
+		cmocka_unit_test(id_that_a_response_brought_names_an_rpc_whose_request_had_none),
 		cmocka_unit_test(
 			oneway_request_is_told_without_an_answer_and_does_not_shift_the_next),
 		cmocka_unit_test(interim_responses_are_counted_and_the_final_one_ends_the_rpc),
