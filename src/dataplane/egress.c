@@ -318,6 +318,7 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 			}
 			bs_drain_set(egress->log, t, BS_DRAIN_SERVE, queue->served);
 			take_burst(egress, queue);
+			bs_outgoing_prepare(lcore, egress);
 		} else {
 			queue = egress->pending_queue;
 		}

@@ -14,7 +14,6 @@
 #include "port.h"
 
 #define PREFETCH_AHEAD 4u
-#define PIECES_MAX 64u
 
 /* A burst on its way through the lcore. */
 struct burst {
@@ -86,12 +85,12 @@ parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, u
 /* The payload behind the first segment. */
 static unsigned
 further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
-	struct bs_piece pieces[PIECES_MAX])
+	struct bs_piece pieces[BS_SEGMENTS_MAX])
 {
 	uint32_t left = packet->payload_len - packet->payload_cap;
 	unsigned n = 0;
 
-	for (const struct rte_mbuf *m = mbuf->next; m != NULL && left > 0 && n < PIECES_MAX;
+	for (const struct rte_mbuf *m = mbuf->next; m != NULL && left > 0 && n < BS_SEGMENTS_MAX;
 		m = m->next) {
 		pieces[n].data = rte_pktmbuf_mtod(m, const uint8_t *);
 		pieces[n].bytes = RTE_MIN((uint32_t)m->data_len, left);
@@ -174,10 +173,10 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 		.from = burst->from,
 		.to = burst->from->peer,
 	};
-	struct bs_piece pieces[PIECES_MAX];
+	struct bs_piece pieces[BS_SEGMENTS_MAX];
 	unsigned service = BS_SERVICE_OTHER;
 
-	mbuf->ol_flags &= ~bs_mbuf_handle_flag;
+	mbuf->ol_flags &= ~(bs_mbuf_handle_flag | RTE_MBUF_F_TX_OFFLOAD_MASK);
 	bs_count(&lcore->counters.parse[packet->parse], 1);
 	if (packet->parse == BS_PARSE_OK) {
 		unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
@@ -198,7 +197,9 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 		burst->wait_ns_sum += wait_ns;
 		if (wait_ns > burst->wait_ns_max)
 			burst->wait_ns_max = wait_ns;
+		bs_checksum_settle(&step);
 		bs_shim_edit(&step);
+		bs_checksum_request(&step);
 	} else if (packet->parse == BS_PARSE_ICMP) {
 		bs_shim_icmp(&step);
 	}

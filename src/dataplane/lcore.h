@@ -27,6 +27,7 @@
 #define BS_RING_UNITS 32768u /* of the record ring of an lcore */
 #define BS_LCORE_WAIT_FDS 64u
 #define BS_DEPARTURES 4096u
+#define BS_SEGMENTS_MAX 300u /* of a chain that is read: 512 KiB (BIG TCP) in mbufs of 2 KiB */
 
 struct bs_dataplane;
 struct bs_lcore;
@@ -48,6 +49,13 @@ static inline struct bs_meta *
 bs_meta(struct rte_mbuf *mbuf)
 {
 	return (struct bs_meta *)rte_mbuf_to_priv(mbuf);
+}
+
+/* Nobody else sees its bytes: they may be changed. */
+static inline bool
+bs_mbuf_is_ours(const struct rte_mbuf *mbuf)
+{
+	return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf);
 }
 
 /* An episode of drops in progress. */
@@ -128,6 +136,7 @@ struct bs_lcore_counters {
 	uint64_t parse[BS_PARSE_COUNT];
 	uint64_t reasons[BS_REASON_COUNT];
 	uint64_t tag[BS_TAG_COUNT];
+	uint64_t frame[BS_FRAME_COUNT];
 	uint64_t polls, packets, bursts;
 	uint64_t departures_lost;
 	uint64_t episodes_lost; /* for which the record ring had no room */
@@ -208,6 +217,7 @@ struct bs_shim_step {
 	struct bs_packet *packet; /* describes the mbuf, before and after */
 	const struct bs_tracked *tracked;
 	const struct bs_port *from, *to;
+	bool checksum_by_port; /* between settle and request */
 };
 /* Parses a frame, through a tunnel if that is where shims are. */
 void bs_shim_parse(const struct bs_lcore *lcore, struct bs_packet *packet);
@@ -217,6 +227,16 @@ uint64_t bs_shim_adopt(const struct bs_port *from, const struct bs_packet *packe
 void bs_shim_edit(struct bs_shim_step *step);
 /* Lowers an ICMP too-big of a flow that we tag. */
 void bs_shim_icmp(struct bs_shim_step *step);
+
+/* checksum_offload.c: around the edits of a TCP or UDP packet */
+/* Completes a checksum that a virtual peer left half done, or leaves it to the port. */
+void bs_checksum_settle(struct bs_shim_step *step);
+/* If it was left to the port, writes what the port needs to know. */
+void bs_checksum_request(struct bs_shim_step *step);
+
+/* outgoing.c */
+/* Lets the driver look at what is pending; drops and counts what it refuses. */
+void bs_outgoing_prepare(struct bs_lcore *lcore, struct bs_egress *egress);
 
 /* queue.c */
 /* number: among all queues, for its ring's name. NULL with errno. */

@@ -152,7 +152,14 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	} else {
 		port->rx_queues = 1;
 	}
-	conf.txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	port->tx_checksums = info->tx_offload_capa &
+			     (RTE_ETH_TX_OFFLOAD_TCP_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM);
+	/*
+	 * No checksum offload is asked for on the way in: we check none, and a virtual peer
+	 * that hears of it leaves its own to us.
+	 */
+	conf.txmode.offloads =
+		(info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) | port->tx_checksums;
 	ret = rte_eth_dev_configure(port->id, port->rx_queues, port->tx_queues, &conf);
 	if (ret == 0)
 		ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_descriptors, &tx_descriptors);

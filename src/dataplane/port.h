@@ -17,6 +17,7 @@ struct bs_port {
 	bool is_wire; /* the wire end of a path; else the service end */
 	bool trust_shim;
 	bool virtual_peer; /* may send partial checksums, and frames cut to its buffer */
+	uint64_t tx_checksums; /* RTE_ETH_TX_OFFLOAD_{TCP,UDP}_CKSUM: those it makes */
 	uint64_t rate_bps;
 	uint16_t rx_buffer, tx_buffer; /* numbers in records */
 	struct bs_port *peer;	       /* the other end of its path */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "bs_carrier.h"
-#include "bs_checksum.h"
 #include "bs_clock.h"
 #include "bs_icmp_edit.h"
 #include "bs_tcp_edit.h"
@@ -19,7 +18,6 @@
 #include "port.h"
 
 #define PEER_REFUSES_NS (600ull * BS_NS_PER_S)
-#define SEGMENTS_MAX 64u
 
 static void
 count_tag(struct bs_lcore *lcore, enum bs_tag_counter counter)
@@ -76,52 +74,6 @@ datagram_peer(struct bs_lcore *lcore, const uint8_t address[16])
 
 /* --- edits --------------------------------------------------------------------- */
 
-static bool
-mbuf_is_ours(const struct rte_mbuf *mbuf)
-{
-	return rte_mbuf_refcnt_read(mbuf) == 1 && RTE_MBUF_DIRECT(mbuf);
-}
-
-static void
-complete_checksum(struct bs_shim_step *step, struct bs_packet *packet)
-{
-	struct iovec payload[SEGMENTS_MAX];
-	unsigned n = 0;
-
-	payload[n].iov_base = rte_pktmbuf_mtod_offset(step->mbuf, void *, packet->payload);
-	payload[n++].iov_len = packet->payload_cap;
-	for (struct rte_mbuf *m = step->mbuf->next; m != NULL && n < SEGMENTS_MAX; m = m->next) {
-		payload[n].iov_base = rte_pktmbuf_mtod(m, void *);
-		payload[n++].iov_len = m->data_len;
-	}
-	if (bs_checksum_complete(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *), payload, n) == 0)
-		count_tag(step->lcore, BS_TAG_CHECKSUM_COMPLETED);
-}
-
-/*
- * A virtual peer left checksums to hardware that is not there. The outer checksum of a tunnel is
- * right for a completed inner one already (Linux calls it local checksum offload).
- */
-static void
-settle_checksums(struct bs_shim_step *step)
-{
-	struct bs_packet *packet = step->packet, outer = *packet;
-
-	if (!step->from->virtual_peer) {
-		/* nobody there does that: by chance it looks like one */
-		packet->l4_checksum_partial = packet->tunnel_checksum_partial = 0;
-		return;
-	}
-	if (!mbuf_is_ours(step->mbuf))
-		return;
-	if (packet->l4_checksum_partial)
-		complete_checksum(step, packet);
-	if (packet->tunnel_checksum_partial && bs_packet_parse(&outer) == BS_PARSE_OK) {
-		complete_checksum(step, &outer);
-		packet->tunnel_checksum_partial = outer.l4_checksum_partial;
-	}
-}
-
 /* Takes all shims off. True if the sender of one is to be believed. */
 static bool
 untag(struct bs_shim_step *step)
@@ -136,7 +88,7 @@ untag(struct bs_shim_step *step)
 
 		if (ops->read(packet, &shim) == -ENOENT)
 			continue;
-		if (!mbuf_is_ours(step->mbuf) ||
+		if (!bs_mbuf_is_ours(step->mbuf) ||
 			ops->untag(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) != 0) {
 			count_tag(step->lcore, BS_TAG_MALFORMED);
 			continue;
@@ -195,7 +147,7 @@ syn_in(struct bs_shim_step *step)
 		peer_refuses(step->lcore, peer, packet->t_ns);
 	if (peer_is_refusing(step->lcore, peer, packet->t_ns))
 		tagging->refused = 1;
-	if (!mbuf_is_ours(step->mbuf))
+	if (!bs_mbuf_is_ours(step->mbuf))
 		return;
 	if (announced && bs_tcp_unannounce(packet, rte_pktmbuf_mtod(step->mbuf, uint8_t *)) == 0)
 		rte_pktmbuf_adj(step->mbuf, BS_ANNOUNCE_BYTES);
@@ -220,7 +172,7 @@ syn_out(struct bs_shim_step *step)
 		return;
 	if (!bs_tagging_syn_out(tagging, negotiated))
 		return;
-	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_ANNOUNCE_BYTES ||
+	if (!bs_mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < BS_ANNOUNCE_BYTES ||
 		bs_tcp_announce_room(packet) != BS_REFUSE_NONE) {
 		tagging->we_announced = 0;
 		return;
@@ -255,7 +207,7 @@ tag_verdict(const struct bs_shim_step *step, const struct bs_carrier_ops *carrie
 		return BS_TAG_GSO;
 	if (packet->len + bytes > frame_max)
 		return BS_TAG_MTU;
-	if (!mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < bytes)
+	if (!bs_mbuf_is_ours(step->mbuf) || rte_pktmbuf_headroom(step->mbuf) < bytes)
 		return BS_TAG_SHARED;
 	switch (carrier->room(packet)) {
 	case BS_REFUSE_NONE:
@@ -371,8 +323,6 @@ bs_shim_edit(struct bs_shim_step *step)
 	struct bs_packet *packet = step->packet;
 	bool trusted = false;
 
-	if (packet->l4_checksum_partial | packet->tunnel_checksum_partial)
-		settle_checksums(step);
 	if (bs_carrier_any(packet))
 		trusted = untag(step);
 	if (!step->tracked->followed || carrier_of(step, packet->tuple.transport) == BS_CARRIER_OFF)
@@ -408,7 +358,7 @@ bs_shim_icmp(struct bs_shim_step *step)
 		return;
 	tagging = bs_tracker_tagging(step->lcore->tracker, &too_big.tuple);
 	if (tagging == NULL || !bs_tagging_allowed(tagging, negotiated) ||
-		!mbuf_is_ours(step->mbuf))
+		!bs_mbuf_is_ours(step->mbuf))
 		return;
 	if (too_big.tuple.transport == 6)
 		bs_tagging_too_big(tagging);

@@ -87,6 +87,8 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		snapshot->reasons[i] += counters->reasons[i];
 	for (unsigned i = 0; i < BS_TAG_COUNT; i++)
 		snapshot->tag[i] += counters->tag[i];
+	for (unsigned i = 0; i < BS_FRAME_COUNT; i++)
+		snapshot->frame[i] += counters->frame[i];
 	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
 		snapshot->track[i] += tracked[i];
 	for (unsigned i = 0; i < lcore->ingress_count; i++) {

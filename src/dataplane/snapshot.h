@@ -50,6 +50,16 @@ enum bs_tag_counter { BS_TAG_COUNTERS(BS_X_TAG) BS_TAG_COUNT };
 /* Its key in JSON and telemetry; "?" for a number outside the list. Any thread. */
 const char *bs_tag_counter_key(unsigned counter);
 
+/* What was done to frames beside the shim, so that they leave as they were sent. */
+#define BS_FRAME_COUNTERS(X)                                                                       \
+	X(CHECKSUM_BY_PORT, "checksum_offloaded", "partial checksums left to the port to complete")
+
+#define BS_X_FRAME(name, key, help) BS_FRAME_##name,
+enum bs_frame_counter { BS_FRAME_COUNTERS(BS_X_FRAME) BS_FRAME_COUNT };
+
+/* Likewise. */
+const char *bs_frame_counter_key(unsigned counter);
+
 struct bs_snapshot_port {
 	char name[24];
 	char device[64];
@@ -110,6 +120,7 @@ struct bs_snapshot {
 	uint64_t parse[BS_PARSE_COUNT];	   /* what the received packets were */
 	uint64_t reasons[BS_REASON_COUNT]; /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];
+	uint64_t frame[BS_FRAME_COUNT];
 	uint64_t track[BS_TRACK_COUNT];
 	uint64_t rx_packets, tx_packets; /* all ports: rx = tx + sum(reasons after rx) + queued */
 	uint64_t queued;

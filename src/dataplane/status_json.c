@@ -11,12 +11,21 @@
 #include "status.h"
 
 #define X_KEY(name, key, help) [BS_TAG_##name] = key,
+#define X_FRAME_KEY(name, key, help) [BS_FRAME_##name] = key,
 static const char *const tag_keys[BS_TAG_COUNT] = {BS_TAG_COUNTERS(X_KEY)};
 
 const char *
 bs_tag_counter_key(unsigned counter)
 {
 	return counter < BS_TAG_COUNT ? tag_keys[counter] : "?";
+}
+
+static const char *const frame_keys[BS_FRAME_COUNT] = {BS_FRAME_COUNTERS(X_FRAME_KEY)};
+
+const char *
+bs_frame_counter_key(unsigned counter)
+{
+	return counter < BS_FRAME_COUNT ? frame_keys[counter] : "?";
 }
 
 static json_t *
@@ -395,13 +404,14 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 	(void)source;
 	(void)params;
 	return give(
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
 			  "s:o}}}",
 			"rx_packets", number(snapshot->rx_packets), "tx_packets",
 			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
 			counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key), "dropped",
 			counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key), "shim",
-			counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "tracking",
+			counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "frames",
+			counts(snapshot->frame, BS_FRAME_COUNT, bs_frame_counter_key), "tracking",
 			counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key), "records",
 			"sent", number(snapshot->records_sent), "bytes",
 			number(snapshot->record_bytes), "lost", "ring_full",

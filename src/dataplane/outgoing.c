@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the port that a packet leaves by can take. Drivers drop what they cannot
+ * send, silently or never to go on again; so it ends here, under a name.
+ */
+#include <rte_ethdev.h>
+
+#include "dataplane.h"
+#include "lcore.h"
+#include "port.h"
+
+/* It ends here. Its flow's owner hears of it if that is this lcore. */
+static void
+end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf, uint16_t buffer,
+	enum bs_reason reason)
+{
+	struct bs_packet packet = {
+		.data = rte_pktmbuf_mtod(mbuf, const uint8_t *),
+		.caplen = mbuf->data_len,
+		.len = mbuf->pkt_len,
+	};
+
+	if (owner == lcore && bs_packet_parse(&packet) == BS_PARSE_OK)
+		bs_tracker_dropped(lcore->tracker, &packet, buffer, reason, lcore->t_turn);
+	bs_count(&lcore->counters.reasons[reason], 1);
+	rte_pktmbuf_free(mbuf);
+}
+
+void
+bs_outgoing_prepare(struct bs_lcore *lcore, struct bs_egress *egress)
+{
+	struct rte_mbuf **mbufs = egress->pending;
+	unsigned done = 0;
+
+	if (egress->port->tx_checksums == 0)
+		return;
+	while (done < egress->pending_count) {
+		done += rte_eth_tx_prepare(egress->port->id, egress->tx_queue, &mbufs[done],
+			(uint16_t)(egress->pending_count - done));
+		if (done == egress->pending_count)
+			break;
+		end(lcore, egress->pending_queue->producer, mbufs[done], egress->tx_buffer,
+			BS_REASON_TX_PREPARE);
+		egress->pending_count--;
+		for (unsigned i = done; i < egress->pending_count; i++) {
+			mbufs[i] = mbufs[i + 1];
+			egress->pending_t_in[i] = egress->pending_t_in[i + 1];
+		}
+	}
+}
