@@ -30,7 +30,7 @@
 	X(NOT_IP, "not_ip", "not IPv4 or IPv6 (ARP, LLDP, ...)")                                   \
 	X(OTHER_L4, "other_transport", "IP, but neither TCP nor UDP")                              \
 	X(ICMP, "icmp", "ICMP or ICMPv6")                                                          \
-	X(FRAGMENT, "fragment", "IP fragment that does not hold the transport header or the end")  \
+	X(FRAGMENT, "fragment", "IP fragment; live: of a flow that is known by its first one")     \
 	X(OPAQUE_EXT, "ipv6_extension", "IPv6 extension header that cannot be walked")             \
 	X(RUNT, "runt", "shorter than its link header")                                            \
 	X(CUT, "cut_by_port",                                                                      \
@@ -38,7 +38,10 @@
 		"switch off GSO/GRO/TSO at the sender")                                            \
 	X(SNAPPED, "snapped", "headers missing because the capture kept too few bytes")            \
 	X(BAD_IP, "bad_ip", "IP header with an impossible length or version")                      \
-	X(BAD_L4, "bad_transport", "TCP or UDP header with an impossible length")
+	X(BAD_L4, "bad_transport", "TCP or UDP header with an impossible length")                  \
+	X(FRAGMENT_ALONE, "unattributed_fragment",                                                 \
+		"IP fragment of a flow that is not known: its first one, with the ports, was not " \
+		"seen, or is no TCP or UDP (live)")
 
 #define BS_X_PARSE(name, key, help) BS_PARSE_##name,
 enum bs_parse { BS_PARSES(BS_X_PARSE) BS_PARSE_COUNT };

@@ -82,7 +82,9 @@
 	X(TX_REFUSED, "tx_refused", "the port did not take the packet before it was stopped")      \
 	X(TX_PREPARE, "tx_prepare_failed", "the driver refused the packet's offload request")      \
 	X(SHUTDOWN, "shutdown", "still queued when bufscoped stopped")                             \
-	X(FAULT, "fault_injected", "dropped by a debug fault")
+	X(FAULT, "fault_injected", "dropped by a debug fault")                                     \
+	X(VLAN_LOST, "vlan_not_restored", "no room for the VLAN tag that the port took out")       \
+	X(TX_TOO_LONG, "tx_too_long", "longer than the MTU, or than the driver can send")
 
 /* How an RPC ended. */
 #define BS_OUTCOMES(X)                                                                             \

@@ -26,6 +26,7 @@
 #define POOL_CACHE 256u
 #define FLOWS_PER_LCORE 65536u
 #define RPCS_PER_LCORE 16384u
+#define FRAGMENTED_PER_LCORE 256u
 #define FLOW_IDLE_NS (300ull * BS_NS_PER_S)
 
 static int
@@ -153,12 +154,15 @@ create_lcore(struct bs_dataplane *dataplane, unsigned index, unsigned lcore_id)
 	lcore->t_turn = lcore->heartbeat_ns = bs_clock_now_ns();
 	lcore->doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	lcore->tracker = bs_tracker_create(&tracker);
+	lcore->fragments = bs_fragments_create(FRAGMENTED_PER_LCORE);
 	snprintf(name, sizeof(name), "bsrec%u", index);
 	lcore->records = rte_ring_create_elem(
 		name, BS_UNIT_BYTES, BS_RING_UNITS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	dataplane->lcores[index] = lcore;
-	return lcore->doorbell < 0 || lcore->tracker == NULL || lcore->records == NULL ? NULL
-										       : lcore;
+	return lcore->doorbell < 0 || lcore->tracker == NULL || lcore->fragments == NULL ||
+			       lcore->records == NULL
+		       ? NULL
+		       : lcore;
 }
 
 static void
@@ -168,6 +172,7 @@ destroy_lcore(struct bs_lcore *lcore)
 		return;
 	bs_wiring_fini(lcore);
 	bs_tracker_destroy(lcore->tracker);
+	bs_fragments_destroy(lcore->fragments);
 	rte_ring_free(lcore->records);
 	if (lcore->doorbell >= 0)
 		close(lcore->doorbell);

@@ -31,21 +31,6 @@ struct burst {
 	uint64_t waits, wait_ns_sum, wait_ns_max;
 };
 
-static bool
-chain_consistent(const struct rte_mbuf *mbuf)
-{
-	uint32_t sum = 0;
-	unsigned segments = 0;
-
-	if (mbuf->nb_segs == 1)
-		return mbuf->data_len == mbuf->pkt_len;
-	for (const struct rte_mbuf *m = mbuf; m != NULL && segments <= mbuf->nb_segs; m = m->next) {
-		sum += m->data_len;
-		segments++;
-	}
-	return sum == mbuf->pkt_len && segments == mbuf->nb_segs;
-}
-
 static void
 discard(struct bs_lcore *lcore, struct rte_mbuf *mbuf, enum bs_reason reason)
 {
@@ -53,32 +38,56 @@ discard(struct bs_lcore *lcore, struct rte_mbuf *mbuf, enum bs_reason reason)
 	rte_pktmbuf_free(mbuf);
 }
 
-/* Parses; drops what is no frame at all. An ICMP error belongs to the flow it quotes. */
-static bool
-parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, uint64_t t)
+static void
+parse_mbuf(const struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet)
 {
-	struct bs_icmp_too_big too_big;
-
-	if (unlikely(!chain_consistent(mbuf))) {
-		discard(lcore, mbuf, BS_REASON_BAD_CHAIN);
-		return false;
-	}
-	packet->t_ns = t;
-	packet->number = 0;
 	packet->data = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	packet->caplen = mbuf->data_len;
 	packet->len = mbuf->pkt_len;
 	packet->hash = 0;
 	bs_shim_parse(lcore, packet);
+}
+
+/* What is neither TCP nor UDP belongs to a flow if it is a part of one, or quotes one. */
+static void
+find_flow(struct bs_lcore *lcore, struct bs_packet *packet)
+{
+	struct bs_icmp_too_big too_big;
+
+	if (packet->parse == BS_PARSE_FRAGMENT) {
+		if (bs_fragments_resolve(lcore->fragments, packet))
+			return;
+		packet->parse = BS_PARSE_FRAGMENT_ALONE;
+	}
+	packet->hash = 0;
+	if (packet->parse == BS_PARSE_ICMP &&
+		bs_icmp_too_big_parse(packet->data, packet->caplen, &too_big) == 0)
+		packet->hash = bs_tuple_hash(&too_big.tuple);
+}
+
+/* Parses; drops what is no frame at all. */
+static bool
+parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, uint64_t t)
+{
+	enum bs_reason reason;
+
+	if (unlikely(!bs_incoming_is_plain(mbuf)) && !bs_incoming_mend(lcore, mbuf, &reason)) {
+		discard(lcore, mbuf, reason);
+		return false;
+	}
+	packet->t_ns = t;
+	packet->number = 0;
+	parse_mbuf(lcore, mbuf, packet);
+	if (likely(packet->parse == BS_PARSE_OK))
+		return true;
 	if (packet->parse == BS_PARSE_RUNT) {
 		discard(lcore, mbuf, BS_REASON_RUNT);
 		return false;
 	}
-	if (packet->parse == BS_PARSE_ICMP &&
-		bs_icmp_too_big_parse(packet->data, packet->caplen, &too_big) == 0)
-		packet->hash = bs_tuple_hash(&too_big.tuple);
-	else if (packet->parse != BS_PARSE_OK)
-		packet->hash = 0;
+	if (packet->parse == BS_PARSE_SNAPPED && bs_incoming_gather(lcore, mbuf))
+		parse_mbuf(lcore, mbuf, packet);
+	if (packet->parse != BS_PARSE_OK)
+		find_flow(lcore, packet);
 	return true;
 }
 
@@ -157,13 +166,39 @@ account_rx_waits(struct bs_ingress *ingress, const struct burst *burst)
 		__atomic_store_n(&ingress->wait_ns_max, burst->wait_ns_max, __ATOMIC_RELAXED);
 }
 
+/* Follows a packet, or a fragment of one, with its flow; what it completes is named in its mbuf. */
+static void
+follow(struct bs_lcore *lcore, struct burst *burst, struct rte_mbuf *mbuf,
+	const struct bs_packet *packet, struct bs_tracked *tracked)
+{
+	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
+	struct bs_piece pieces[BS_SEGMENTS_MAX];
+	unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
+	uint64_t wait_ns;
+
+	if (packet->parse == BS_PARSE_OK)
+		arrival.shim_id = bs_shim_adopt(burst->from, packet);
+	bs_tracker_packet(lcore->tracker, packet, &arrival, pieces, n, tracked);
+	if (tracked->handle.valid) {
+		bs_meta(mbuf)->handle = tracked->handle;
+		mbuf->ol_flags |= bs_mbuf_handle_flag;
+		tell_rx_stay(lcore, burst, tracked);
+		if (burst->ingress == NULL)
+			tell_handover_stay(lcore, burst, tracked);
+	}
+	wait_ns = burst->t_poll - tracked->t_arrival;
+	burst->waits++;
+	burst->wait_ns_sum += wait_ns;
+	if (wait_ns > burst->wait_ns_max)
+		burst->wait_ns_max = wait_ns;
+}
+
 /* Follows one packet of this lcore's, edits its shim, and stages it for its way out. */
 static void
 take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 {
 	struct rte_mbuf *mbuf = burst->mbufs[at];
 	struct bs_packet *packet = &burst->packets[at];
-	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
 	struct bs_tracked tracked;
 	struct bs_shim_step step = {
 		.lcore = lcore,
@@ -173,37 +208,24 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 		.from = burst->from,
 		.to = burst->from->peer,
 	};
-	struct bs_piece pieces[BS_SEGMENTS_MAX];
 	unsigned service = BS_SERVICE_OTHER;
 
 	mbuf->ol_flags &= ~(bs_mbuf_handle_flag | RTE_MBUF_F_TX_OFFLOAD_MASK);
 	bs_count(&lcore->counters.parse[packet->parse], 1);
 	if (packet->parse == BS_PARSE_OK) {
-		unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
-		uint64_t wait_ns;
-
-		arrival.shim_id = bs_shim_adopt(burst->from, packet);
-		bs_tracker_packet(lcore->tracker, packet, &arrival, pieces, n, &tracked);
-		if (tracked.handle.valid) {
-			bs_meta(mbuf)->handle = tracked.handle;
-			mbuf->ol_flags |= bs_mbuf_handle_flag;
-			tell_rx_stay(lcore, burst, &tracked);
-			if (burst->ingress == NULL)
-				tell_handover_stay(lcore, burst, &tracked);
-		}
+		follow(lcore, burst, mbuf, packet, &tracked);
 		service = tracked.service;
-		wait_ns = burst->t_poll - tracked.t_arrival;
-		burst->waits++;
-		burst->wait_ns_sum += wait_ns;
-		if (wait_ns > burst->wait_ns_max)
-			burst->wait_ns_max = wait_ns;
 		bs_checksum_settle(&step);
 		bs_shim_edit(&step);
 		bs_checksum_request(&step);
+	} else if (packet->parse == BS_PARSE_FRAGMENT) {
+		follow(lcore, burst, mbuf, packet, &tracked);
+		service = tracked.service;
 	} else if (packet->parse == BS_PARSE_ICMP) {
 		bs_shim_icmp(&step);
 	}
-	bs_queue_stage(lcore, lcore->queues[step.to->index][service], mbuf);
+	if (likely(bs_outgoing_fits(lcore, mbuf, packet, step.to)))
+		bs_queue_stage(lcore, lcore->queues[step.to->index][service], mbuf);
 }
 
 static unsigned

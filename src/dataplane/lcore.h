@@ -18,6 +18,7 @@
 
 #include "bs_drain.h"
 #include "bs_entries.h"
+#include "bs_fragments.h"
 #include "bs_tracker.h"
 #include "config.h"
 #include "snapshot.h"
@@ -147,6 +148,7 @@ struct bs_lcore {
 	unsigned index; /* among the pipeline's */
 	unsigned lcore_id;
 	struct bs_tracker *tracker;
+	struct bs_fragments *fragments;
 	struct bs_drain_log *rx_log;
 	struct bs_ingress ingress[BS_CONFIG_PORTS * BS_PORT_QUEUES];
 	unsigned ingress_count;
@@ -234,7 +236,24 @@ void bs_checksum_settle(struct bs_shim_step *step);
 /* If it was left to the port, writes what the port needs to know. */
 void bs_checksum_request(struct bs_shim_step *step);
 
+/* incoming.c: frames that came in other than plain */
+#define BS_HEADERS_BYTES 512u /* that are made to lie in one piece */
+/* Has it got a chain or flags that need a look at? */
+static inline bool
+bs_incoming_is_plain(const struct rte_mbuf *mbuf)
+{
+	return mbuf->nb_segs == 1 && mbuf->data_len == mbuf->pkt_len &&
+	       !(mbuf->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED));
+}
+/* Checks the chain, puts VLAN tags back. False: it must not go on, for *reason. */
+bool bs_incoming_mend(struct bs_lcore *lcore, struct rte_mbuf *mbuf, enum bs_reason *reason);
+/* Moves headers into the first segment; false: as before, or as much as could be. */
+bool bs_incoming_gather(struct bs_lcore *lcore, struct rte_mbuf *mbuf);
+
 /* outgoing.c */
+/* Can the port send it? If not, it has ended, counted and told to its flow. Its flow's owner. */
+bool bs_outgoing_fits(struct bs_lcore *lcore, struct rte_mbuf *mbuf, const struct bs_packet *packet,
+	const struct bs_port *to);
 /* Lets the driver look at what is pending; drops and counts what it refuses. */
 void bs_outgoing_prepare(struct bs_lcore *lcore, struct bs_egress *egress);
 

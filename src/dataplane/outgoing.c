@@ -26,6 +26,34 @@ end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf,
 	rte_pktmbuf_free(mbuf);
 }
 
+/*
+ * A driver that sends no chains copies the whole length from the first segment, past its end. One
+ * that is no longer than the MTU has room there.
+ */
+static bool
+linearize(struct bs_lcore *lcore, struct rte_mbuf *mbuf)
+{
+	if (!bs_mbuf_is_ours(mbuf) || rte_pktmbuf_linearize(mbuf) != 0)
+		return false;
+	bs_count(&lcore->counters.frame[BS_FRAME_LINEARIZED], 1);
+	return true;
+}
+
+bool
+bs_outgoing_fits(struct bs_lcore *lcore, struct rte_mbuf *mbuf, const struct bs_packet *packet,
+	const struct bs_port *to)
+{
+	const uint32_t tags = RTE_MIN(packet->vlan_count, to->free_tags) * BS_VLAN_BYTES;
+
+	if (likely(mbuf->pkt_len <= to->frame_max + tags &&
+		    (mbuf->nb_segs == 1 || to->sends_chains)))
+		return true;
+	if (mbuf->pkt_len <= to->frame_max + tags && linearize(lcore, mbuf))
+		return true;
+	end(lcore, lcore, mbuf, to->tx_buffer, BS_REASON_TX_TOO_LONG);
+	return false;
+}
+
 void
 bs_outgoing_prepare(struct bs_lcore *lcore, struct bs_egress *egress)
 {

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/if_packet.h>
 #include <net/if.h>
 #include <rte_bus_vdev.h>
 #include <rte_errno.h>
@@ -20,6 +21,7 @@ BS_LOG_TOPIC("bufscope.port")
 #define RX_DESCRIPTORS 1024u
 #define TX_DESCRIPTORS 1024u
 #define FD_MAX 1024
+#define AF_PACKET_FRAME 2048u /* default of framesz */
 
 /* Drivers whose peer is this host's kernel or another process: checksums may be left to us. */
 static const char *const virtual_drivers[] = {
@@ -51,6 +53,20 @@ static const char *const missed_drivers[] = {
 	"net_ixgbe",
 	"net_e1000_igb",
 	"net_bufnic",
+};
+
+/* Drivers that have no MTU: they hand on any length. net_pcap is one where it writes a file. */
+static const char *const any_length_drivers[] = {
+	"net_ring",
+	"net_null",
+	"net_memif",
+	"net_vhost",
+	"net_virtio_user",
+};
+/* Drivers that send chains and do not say so. */
+static const char *const chain_drivers[] = {
+	"net_null",
+	"net_pcap",
 };
 
 static bool
@@ -171,23 +187,69 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	return ret;
 }
 
-/* Is that interface of the kernel promiscuous by its flags? False if there is none. */
+/* Asks the kernel about the interface that a port was made on. False if there is none. */
 static bool
-is_promiscuous(unsigned if_index)
+ask_interface(unsigned if_index, unsigned long what, struct ifreq *request)
 {
-	struct ifreq request = {0};
-	bool promiscuous = false;
-	int fd;
+	int fd, ret;
 
-	if (if_index == 0 || if_indextoname(if_index, request.ifr_name) == NULL)
+	memset(request, 0, sizeof(*request));
+	if (if_index == 0 || if_indextoname(if_index, request->ifr_name) == NULL)
 		return false;
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	if (ioctl(fd, SIOCGIFFLAGS, &request) == 0)
-		promiscuous = (request.ifr_flags & IFF_PROMISC) != 0;
+	ret = ioctl(fd, what, request);
 	close(fd);
-	return promiscuous;
+	return ret == 0;
+}
+
+/* Is that interface of the kernel promiscuous by its flags? False if there is none. */
+static bool
+is_promiscuous(unsigned if_index)
+{
+	struct ifreq request;
+
+	return ask_interface(if_index, SIOCGIFFLAGS, &request) &&
+	       (request.ifr_flags & IFF_PROMISC) != 0;
+}
+
+/* Of a frame in a ring of net_af_packet, what its header leaves. */
+static uint32_t
+af_packet_frame_max(const struct bs_config_port *config)
+{
+	const char *given = strstr(config->device[config->device_count - 1], "framesz=");
+	const unsigned long bytes =
+		given == NULL ? AF_PACKET_FRAME : strtoul(given + strlen("framesz="), NULL, 10);
+
+	return (uint32_t)(bytes - TPACKET2_HDRLEN + sizeof(struct sockaddr_ll));
+}
+
+/* How long a frame may be that leaves by this port; what is longer, drivers lose without a word. */
+static void
+find_limits(struct bs_port *port, const struct bs_config_port *config,
+	const struct rte_eth_dev_info *info)
+{
+	struct ifreq request;
+	const bool has_interface = ask_interface(info->if_index, SIOCGIFMTU, &request);
+
+	/* DPDK's is 1500 whatever the interface has */
+	if (has_interface)
+		port->mtu = (uint16_t)RTE_MIN(request.ifr_mtu, UINT16_MAX);
+	else if (rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
+		port->mtu = RTE_ETHER_MTU;
+	port->sends_chains = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) ||
+			     driver_in(port->driver, chain_drivers, RTE_DIM(chain_drivers));
+	port->frame_max = (uint32_t)port->mtu + RTE_ETHER_HDR_LEN;
+	/* the kernel counts one tag as part of the link header */
+	port->free_tags = has_interface ? 1 : BS_VLAN_DEPTH_MAX;
+	if (driver_in(port->driver, any_length_drivers, RTE_DIM(any_length_drivers)) ||
+		(!has_interface && strcmp(port->driver, "net_pcap") == 0))
+		port->frame_max = BS_PORT_ANY_LENGTH;
+	else if (strcmp(port->driver, "net_af_packet") == 0)
+		port->frame_max = RTE_MIN(port->frame_max, af_packet_frame_max(config));
+	else if (strcmp(port->driver, "net_af_xdp") == 0)
+		port->frame_max = RTE_MIN(port->frame_max, info->max_rx_pktlen);
 }
 
 int
@@ -227,8 +289,7 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	port->missed_observable = driver_in(port->driver, missed_drivers, RTE_DIM(missed_drivers));
 	if (rte_eth_promiscuous_enable(port->id) != 0)
 		BS_LOG(DEBUG, "ports.%s: no promiscuous mode\n", config->name);
-	if (rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
-		port->mtu = RTE_ETHER_MTU;
+	find_limits(port, config, &info);
 	find_wait_fds(port, before);
 	return 0;
 }

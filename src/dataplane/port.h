@@ -12,11 +12,14 @@ struct bs_port {
 	uint16_t id;	/* of the ethdev */
 	unsigned index; /* in the config */
 	uint16_t rx_queues, tx_queues;
-	uint16_t mtu;
+	uint16_t mtu;	    /* of the interface behind it, where there is one */
+	uint32_t frame_max; /* bytes that it can send, without VLAN tags; BS_PORT_ANY_LENGTH */
+	uint8_t free_tags;  /* so many VLAN tags may come on top */
+	bool sends_chains;
 	bool created; /* vdevs were made by us, and go with us */
 	bool is_wire; /* the wire end of a path; else the service end */
 	bool trust_shim;
-	bool virtual_peer; /* may send partial checksums, and frames cut to its buffer */
+	bool virtual_peer;     /* may send partial checksums, and frames cut to its buffer */
 	uint64_t tx_checksums; /* RTE_ETH_TX_OFFLOAD_{TCP,UDP}_CKSUM: those it makes */
 	uint64_t rate_bps;
 	uint16_t rx_buffer, tx_buffer; /* numbers in records */
@@ -28,6 +31,8 @@ struct bs_port {
 	bool promiscuous_ours; /* switched on by us, and so off at the end */
 	bool started;
 };
+
+#define BS_PORT_ANY_LENGTH (UINT32_MAX / 2)
 
 #define BS_PORT_ERROR_BYTES 256u
 

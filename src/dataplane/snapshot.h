@@ -52,7 +52,11 @@ const char *bs_tag_counter_key(unsigned counter);
 
 /* What was done to frames beside the shim, so that they leave as they were sent. */
 #define BS_FRAME_COUNTERS(X)                                                                       \
-	X(CHECKSUM_BY_PORT, "checksum_offloaded", "partial checksums left to the port to complete")
+	X(CHECKSUM_BY_PORT, "checksum_offloaded",                                                  \
+		"partial checksums left to the port to complete")                                  \
+	X(VLAN_RESTORED, "vlan_restored", "VLAN tags that hardware took out, put back")            \
+	X(GATHERED, "headers_gathered", "headers in several segments, put into one")               \
+	X(LINEARIZED, "linearized", "put into one segment for a driver that sends no chains")
 
 #define BS_X_FRAME(name, key, help) BS_FRAME_##name,
 enum bs_frame_counter { BS_FRAME_COUNTERS(BS_X_FRAME) BS_FRAME_COUNT };

@@ -87,6 +87,7 @@ fragments_pass_unchanged(void **state)
 	frame_set16(&frame, frame.l3 + 6, 100); /* the last */
 	assert_passes_unchanged(gb, GB_WIRE, &frame);
 	assert_int_equal(parsed(gb, BS_PARSE_FRAGMENT), 2);
+	assert_int_equal(parsed(gb, BS_PARSE_FRAGMENT_ALONE), 0);
 	gb_close(gb);
 }
 
@@ -219,7 +220,7 @@ messages_in_several_segments_are_followed(void **state)
 }
 
 static void
-headers_in_several_segments_pass_unchanged(void **state)
+headers_in_several_segments_are_put_into_one(void **state)
 {
 	struct gb *gb = gb_open(&(struct gb_setup){.shim = "\"tag\": \"always\""});
 	struct gb_flow flow = gb_flow(40000, 6379);
@@ -234,7 +235,8 @@ headers_in_several_segments_pass_unchanged(void **state)
 		assert_int_equal(out.n, frame.n);
 		assert_memory_equal(out.bytes, frame.bytes, frame.n);
 	}
-	assert_int_equal(parsed(gb, BS_PARSE_SNAPPED), 53);
+	assert_int_equal(parsed(gb, BS_PARSE_OK), 53);
+	assert_int_equal(gb_snapshot(gb)->frame[BS_FRAME_GATHERED], 53);
 	gb_close(gb);
 }
 
@@ -460,7 +462,7 @@ main(void)
 		GB_TEST(runts_end_and_are_counted),
 		GB_TEST(every_shorter_frame_is_survived),
 		GB_TEST(messages_in_several_segments_are_followed),
-		GB_TEST(headers_in_several_segments_pass_unchanged),
+		GB_TEST(headers_in_several_segments_are_put_into_one),
 		GB_TEST(a_chain_of_many_short_segments_is_survived),
 		GB_TEST(lengths_that_disagree_with_the_chain_are_counted),
 		GB_TEST(whatever_comes_is_counted_or_leaves),

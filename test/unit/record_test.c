@@ -226,8 +226,8 @@ struct field {
 #define VERDICT(member, value, ok) FIELD(BS_REC_VERDICT, bs_rec_verdict, member, value, ok)
 #define INCIDENT(member, value, ok) FIELD(BS_REC_INCIDENT, bs_rec_incident, member, value, ok)
 
-/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 6 details, 11 reasons from 16; services to
- * 256. */
+/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 6 details, the reasons from 16; services
+ * to 256. */
 static const struct field fields[] = {
 	HELLO(magic, 0x129EC0B5, false), /* written on a machine of the other byte order */
 	HELLO(version, 0, false),
@@ -302,8 +302,8 @@ static const struct field fields[] = {
 	SEGMENT(detail, 5, true),
 	SEGMENT(detail, 6, false),
 	SEGMENT(detail, 15, false),
-	SEGMENT(detail, 26, true),
-	SEGMENT(detail, 27, false),
+	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT - 1, true),
+	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT, false),
 	SEGMENT(cause, 10, true),
 	SEGMENT(cause, 11, false),
 	SEGMENT(quality, 2, true),
@@ -681,7 +681,7 @@ words_are_found_by_number_and_unknown_numbers_are_marked(void **state)
 	assert_string_equal(bs_detail_text(6), "?");
 	assert_string_equal(bs_detail_text(16), "rx_missed");
 	assert_string_equal(bs_detail_text(22), "app_queue_full");
-	assert_string_equal(bs_detail_text(27), "?");
+	assert_string_equal(bs_detail_text(16 + BS_REASON_COUNT), "?");
 	assert_string_equal(bs_reason_key(10), "fault_injected");
 	assert_string_equal(bs_reason_help(5), "the ring to the owner lcore was full");
 	assert_string_equal(bs_outcome_text(8), "in_progress");
