@@ -127,11 +127,6 @@ bs_checksum_settle(struct bs_shim_step *step)
 {
 	struct bs_packet *packet = step->packet;
 
-	step->checksum_by_port = false;
-	if (likely(!(packet->l4_checksum_partial | packet->tunnel_checksum_partial) &&
-		    (step->mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) !=
-			    RTE_MBUF_F_RX_L4_CKSUM_NONE))
-		return;
 	/* nobody leaves one to us, or the port has checked it: by chance it looks like one */
 	if (!step->from->virtual_peer)
 		packet->l4_checksum_partial = packet->tunnel_checksum_partial = 0;
@@ -161,8 +156,6 @@ bs_checksum_request(struct bs_shim_step *step)
 	uint8_t *field = checksum_field(step);
 	uint16_t sum;
 
-	if (likely(!step->checksum_by_port))
-		return;
 	sum = bs_checksum_fold((uint64_t)bs_checksum_sum(ip + (v4 ? 12 : 8), v4 ? 8 : 32) +
 			       packet->l4_protocol + packet->payload - packet->l4 +
 			       packet->payload_len);

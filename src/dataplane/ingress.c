@@ -109,6 +109,17 @@ further_payload(const struct rte_mbuf *mbuf, const struct bs_packet *packet,
 	return n;
 }
 
+/* A packet of several segments. Apart, since its pieces take more of the stack than all else. */
+static __rte_noinline void
+track_chain(struct bs_lcore *lcore, const struct rte_mbuf *mbuf, const struct bs_packet *packet,
+	const struct bs_arrival *arrival, struct bs_tracked *tracked)
+{
+	struct bs_piece pieces[BS_SEGMENTS_MAX];
+	unsigned n = further_payload(mbuf, packet, pieces);
+
+	bs_tracker_packet(lcore->tracker, packet, arrival, pieces, n, tracked);
+}
+
 /* The wait in the rx ring of a packet that another lcore polled and handed over. */
 static void
 fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t_arrival)
@@ -172,13 +183,14 @@ follow(struct bs_lcore *lcore, struct burst *burst, struct rte_mbuf *mbuf,
 	const struct bs_packet *packet, struct bs_tracked *tracked)
 {
 	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
-	struct bs_piece pieces[BS_SEGMENTS_MAX];
-	unsigned n = mbuf->nb_segs > 1 ? further_payload(mbuf, packet, pieces) : 0;
 	uint64_t wait_ns;
 
 	if (packet->parse == BS_PARSE_OK)
 		arrival.shim_id = bs_shim_adopt(burst->from, packet);
-	bs_tracker_packet(lcore->tracker, packet, &arrival, pieces, n, tracked);
+	if (likely(mbuf->nb_segs == 1))
+		bs_tracker_packet(lcore->tracker, packet, &arrival, NULL, 0, tracked);
+	else
+		track_chain(lcore, mbuf, packet, &arrival, tracked);
 	if (tracked->handle.valid) {
 		bs_meta(mbuf)->handle = tracked->handle;
 		mbuf->ol_flags |= bs_mbuf_handle_flag;
@@ -191,6 +203,16 @@ follow(struct bs_lcore *lcore, struct burst *burst, struct rte_mbuf *mbuf,
 	burst->wait_ns_sum += wait_ns;
 	if (wait_ns > burst->wait_ns_max)
 		burst->wait_ns_max = wait_ns;
+}
+
+static void
+edit(struct bs_shim_step *step)
+{
+	if (unlikely(!bs_checksum_looks_whole(step->mbuf, step->packet)))
+		bs_checksum_settle(step);
+	bs_shim_edit(step);
+	if (unlikely(step->checksum_by_port))
+		bs_checksum_request(step);
 }
 
 /* Follows one packet of this lcore's, edits its shim, and stages it for its way out. */
@@ -212,19 +234,17 @@ take(struct bs_lcore *lcore, struct burst *burst, unsigned at)
 
 	mbuf->ol_flags &= ~(bs_mbuf_handle_flag | RTE_MBUF_F_TX_OFFLOAD_MASK);
 	bs_count(&lcore->counters.parse[packet->parse], 1);
-	if (packet->parse == BS_PARSE_OK) {
+	if (packet->parse == BS_PARSE_OK || packet->parse == BS_PARSE_FRAGMENT) {
 		follow(lcore, burst, mbuf, packet, &tracked);
 		service = tracked.service;
-		bs_checksum_settle(&step);
-		bs_shim_edit(&step);
-		bs_checksum_request(&step);
-	} else if (packet->parse == BS_PARSE_FRAGMENT) {
-		follow(lcore, burst, mbuf, packet, &tracked);
-		service = tracked.service;
+		/* a part of a packet is not edited */
+		if (likely(packet->parse == BS_PARSE_OK))
+			edit(&step);
 	} else if (packet->parse == BS_PARSE_ICMP) {
 		bs_shim_icmp(&step);
 	}
-	if (likely(bs_outgoing_fits(lcore, mbuf, packet, step.to)))
+	if (likely(mbuf->pkt_len <= step.to->frame_max && mbuf->nb_segs == 1) ||
+		bs_outgoing_fits(lcore, mbuf, packet, step.to))
 		bs_queue_stage(lcore, lcore->queues[step.to->index][service], mbuf);
 }
 

@@ -219,7 +219,7 @@ struct bs_shim_step {
 	struct bs_packet *packet; /* describes the mbuf, before and after */
 	const struct bs_tracked *tracked;
 	const struct bs_port *from, *to;
-	bool checksum_by_port; /* between settle and request */
+	bool checksum_by_port; /* it is left to that, once the edits are done */
 };
 /* Parses a frame, through a tunnel if that is where shims are. */
 void bs_shim_parse(const struct bs_lcore *lcore, struct bs_packet *packet);
@@ -231,9 +231,16 @@ void bs_shim_edit(struct bs_shim_step *step);
 void bs_shim_icmp(struct bs_shim_step *step);
 
 /* checksum_offload.c: around the edits of a TCP or UDP packet */
-/* Completes a checksum that a virtual peer left half done, or leaves it to the port. */
+/* As far as one can see: neither does it look half done, nor did the driver say so. */
+static inline bool
+bs_checksum_looks_whole(const struct rte_mbuf *mbuf, const struct bs_packet *packet)
+{
+	return !(packet->l4_checksum_partial | packet->tunnel_checksum_partial) &&
+	       (mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) != RTE_MBUF_F_RX_L4_CKSUM_NONE;
+}
+/* Of one that does not: completes it if it is not whole, or leaves it to the port. */
 void bs_checksum_settle(struct bs_shim_step *step);
-/* If it was left to the port, writes what the port needs to know. */
+/* It was left to the port (checksum_by_port): writes what that needs to know. */
 void bs_checksum_request(struct bs_shim_step *step);
 
 /* incoming.c: frames that came in other than plain */

@@ -45,10 +45,8 @@ bs_outgoing_fits(struct bs_lcore *lcore, struct rte_mbuf *mbuf, const struct bs_
 {
 	const uint32_t tags = RTE_MIN(packet->vlan_count, to->free_tags) * BS_VLAN_BYTES;
 
-	if (likely(mbuf->pkt_len <= to->frame_max + tags &&
-		    (mbuf->nb_segs == 1 || to->sends_chains)))
-		return true;
-	if (mbuf->pkt_len <= to->frame_max + tags && linearize(lcore, mbuf))
+	if (mbuf->pkt_len <= to->frame_max + tags &&
+		(mbuf->nb_segs == 1 || to->sends_chains || linearize(lcore, mbuf)))
 		return true;
 	end(lcore, lcore, mbuf, to->tx_buffer, BS_REASON_TX_TOO_LONG);
 	return false;
