@@ -3,7 +3,7 @@
  * When did a packet arrive that was found by polling? Between the poll before
  * and this one; the sender's TCP timestamp (RFC 7323) narrows that down: mapped
  * to our clock by the least delay seen of late, it says when the packet would
- * have come on a path without queues.
+ * have come on a path without queues. A device's calibrated stamp says it better.
  */
 #include "track.h"
 
@@ -90,6 +90,12 @@ arrival_estimate(struct step *step, const struct bs_arrival *arrival)
 	/* packets of a flow do not overtake each other on their way to us */
 	if (step->flow->t_last > low && step->flow->t_last < arrival->t_poll)
 		low = step->flow->t_last;
+	if (arrival->t_stamp != 0) {
+		tracked->t_arrival = arrival->t_stamp > low ? arrival->t_stamp : low;
+		tracked->quality = BS_QUALITY_ESTIMATED;
+		tracked->uncertainty_ns = arrival->stamp_uncertainty_ns;
+		return;
+	}
 	width = arrival->t_poll - low;
 	if ((packet->tcp_options & BS_TCPOPT_TIMESTAMP) &&
 		stamp_estimate(stamp, packet->tsval, arrival->t_poll, &before_poll) &&

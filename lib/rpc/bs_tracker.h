@@ -94,10 +94,12 @@ void bs_tracker_destroy(struct bs_tracker *tracker); /* NULL is fine */
 /* What is known of a packet's arrival: it was there at t_poll but not yet at t_low. */
 struct bs_arrival {
 	uint64_t t_low, t_poll;
-	bool exact; /* t_low is the arrival */
+	uint64_t t_stamp; /* by a device's clock, calibrated, between them; 0 = none */
 	/* RPC-ID it brought, from a port that is trusted or in a capture; 0 = none. A request's is
 	 * its own then; a response's too, unless own_buffers: that has told others another. */
 	uint64_t shim_id;
+	uint32_t stamp_uncertainty_ns;
+	bool exact; /* t_low is the arrival */
 };
 
 /* Names the messages that a packet completed, until its flow is forgotten. */

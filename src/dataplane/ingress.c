@@ -26,6 +26,8 @@ struct burst {
 	uint8_t hang_state;
 	const struct bs_drain_log *rx_log; /* NULL: polled by another lcore */
 	struct bs_ingress *ingress;	   /* likewise */
+	const struct bs_stamp *stamp;	   /* of the device; NULL: none, or looked at already */
+	bool may_have_stamps;		   /* by the device, or handed over with the packets */
 	uint64_t t_here;	/* when this lcore took it: t_poll, or later if handed over */
 	struct bs_stay rx_stay; /* of the last packet asked about; t_out 0: none yet */
 	uint64_t waits, wait_ns_sum, wait_ns_max;
@@ -137,6 +139,42 @@ fill_foreign_rx_stay(struct bs_stay *stay, const struct burst *burst, uint64_t t
 	stay->contention = wait_ns - hang_ns;
 }
 
+static uint32_t
+stamp_uncertainty(const struct bs_stamp *stamp)
+{
+	return (uint32_t)RTE_MIN(stamp->uncertainty_ns, (uint64_t)UINT32_MAX);
+}
+
+/* The device's stamp of a packet, if it lies where the packet can have come; else 0. */
+static uint64_t
+stamped(struct bs_lcore *lcore, const struct burst *burst, const struct rte_mbuf *mbuf)
+{
+	const uint64_t t = bs_stamp_of(burst->stamp, mbuf);
+
+	if (t == 0)
+		return 0;
+	if (t + burst->stamp->uncertainty_ns < burst->t_low ||
+		t > burst->t_poll + burst->stamp->uncertainty_ns) {
+		bs_count(&lcore->counters.frame[BS_FRAME_STAMP_REJECTED], 1);
+		return 0;
+	}
+	bs_count(&lcore->counters.frame[BS_FRAME_STAMPED], 1);
+	return RTE_MIN(RTE_MAX(t, burst->t_low), burst->t_poll);
+}
+
+static __rte_noinline void
+add_stamp(struct bs_lcore *lcore, const struct burst *burst, struct rte_mbuf *mbuf,
+	struct bs_arrival *arrival)
+{
+	if (burst->stamp != NULL) {
+		arrival->t_stamp = stamped(lcore, burst, mbuf);
+		arrival->stamp_uncertainty_ns = stamp_uncertainty(burst->stamp);
+	} else {
+		arrival->t_stamp = bs_meta(mbuf)->t_stamp;
+		arrival->stamp_uncertainty_ns = bs_meta(mbuf)->stamp_uncertainty_ns;
+	}
+}
+
 /* What the completing packet of a message waited in the rx ring for. Most of a burst came together.
  */
 static void
@@ -185,6 +223,8 @@ follow(struct bs_lcore *lcore, struct burst *burst, struct rte_mbuf *mbuf,
 	struct bs_arrival arrival = {.t_low = burst->t_low, .t_poll = burst->t_poll};
 	uint64_t wait_ns;
 
+	if (unlikely(burst->may_have_stamps))
+		add_stamp(lcore, burst, mbuf, &arrival);
 	if (packet->parse == BS_PARSE_OK)
 		arrival.shim_id = bs_shim_adopt(burst->from, packet);
 	if (likely(mbuf->nb_segs == 1))
@@ -264,6 +304,8 @@ hand_over(struct bs_lcore *lcore, struct burst *burst, unsigned at, unsigned own
 
 	meta->t_low = burst->t_low;
 	meta->t_poll = burst->t_poll;
+	meta->t_stamp = burst->stamp == NULL ? 0 : stamped(lcore, burst, mbuf);
+	meta->stamp_uncertainty_ns = burst->stamp == NULL ? 0 : stamp_uncertainty(burst->stamp);
 	meta->hang_ns = burst->hang_ns;
 	meta->hang_state = burst->hang_state;
 	meta->port = (uint16_t)burst->from->index;
@@ -356,6 +398,8 @@ bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress)
 	bs_drain_set(lcore->rx_log, t_before, BS_DRAIN_SERVE, ingress->served);
 	burst.from = ingress->port;
 	burst.ingress = ingress;
+	burst.stamp = ingress->stamp;
+	burst.may_have_stamps = ingress->stamp != NULL;
 	burst.rx_log = lcore->rx_log;
 	burst.t_low = ingress->t_short;
 	burst.t_poll = burst.t_here = bs_lcore_now(lcore);
@@ -397,6 +441,8 @@ bs_handover_poll(struct bs_lcore *lcore)
 			burst.count = 0;
 			burst.from = dataplane->port_list[meta->port];
 			burst.ingress = NULL;
+			burst.stamp = NULL;
+			burst.may_have_stamps = true;
 			burst.rx_log = NULL;
 			burst.t_low = meta->t_low;
 			burst.t_poll = meta->t_poll;

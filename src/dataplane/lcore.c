@@ -180,6 +180,10 @@ housekeep(struct bs_lcore *lcore, uint64_t t)
 {
 	bs_tracker_advance(lcore->tracker, t);
 	bs_drops_tell(lcore, t);
+	for (unsigned i = 0; i < lcore->ingress_count; i++) {
+		if (lcore->ingress[i].stamp != NULL)
+			bs_stamp_check(lcore->ingress[i].stamp, t);
+	}
 	if (t - lcore->t_scheduler >= SCHEDULER_NS) {
 		lcore->t_scheduler = t;
 		lcore->run_delay_ns = lcore->dataplane->run_delay_ns();

@@ -33,12 +33,15 @@
 struct bs_dataplane;
 struct bs_lcore;
 struct bs_port;
+struct bs_stamp;
 
 /* Per mbuf, in its private area; valid where the packet's flag says so. */
 struct bs_meta {
 	struct bs_track_handle handle; /* with bs_mbuf_handle_flag */
 	uint64_t t_low, t_poll;	       /* of its arrival; while being handed over */
+	uint64_t t_stamp;	       /* likewise; 0: none */
 	uint64_t hang_ns;	       /* of the poll gap, the poller was not there */
+	uint32_t stamp_uncertainty_ns; /* of t_stamp */
 	uint16_t port;		       /* it came from */
 	uint8_t hang_state;	       /* enum bs_drain_state of that */
 };
@@ -116,9 +119,10 @@ struct bs_egress {
 struct bs_ingress {
 	struct bs_port *port;
 	uint16_t rx_queue;
-	uint16_t buffer;  /* `<port>.rx` */
-	uint8_t served;	  /* its pair in the lcore's rx log */
-	uint64_t t_short; /* last poll that found fewer than asked for */
+	uint16_t buffer;	/* `<port>.rx` */
+	uint8_t served;		/* its pair in the lcore's rx log */
+	struct bs_stamp *stamp; /* NULL: the device gives none that could be used */
+	uint64_t t_short;	/* last poll that found fewer than asked for */
 	uint64_t packets, bytes;
 	uint64_t waits, wait_ns_sum, wait_ns_max; /* of packets of followed flows */
 };

@@ -174,6 +174,10 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	 * No checksum offload is asked for on the way in: we check none, and a virtual peer
 	 * that hears of it leaves its own to us.
 	 */
+	port->stamps = bs_stamp_source(
+		port->id, info->driver_name, info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+	if (port->stamps.read != NULL)
+		conf.rxmode.offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
 	conf.txmode.offloads =
 		(info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) | port->tx_checksums;
 	ret = rte_eth_dev_configure(port->id, port->rx_queues, port->tx_queues, &conf);

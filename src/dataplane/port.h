@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "snapshot.h"
+#include "stamp.h"
 
 struct bs_port {
 	char name[24];
@@ -29,6 +30,7 @@ struct bs_port {
 	char driver[32];
 	bool missed_observable;
 	bool promiscuous_ours; /* switched on by us, and so off at the end */
+	struct bs_stamp_source stamps;
 	bool started;
 };
 

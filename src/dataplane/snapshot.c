@@ -167,6 +167,24 @@ add_services(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 	}
 }
 
+_Static_assert(sizeof(((struct bs_snapshot_port *)NULL)->rx_stamps) == BS_STAMP_TEXT_BYTES,
+	"the text fits");
+
+/* By the first of its queues. */
+static void
+stamps_text(const struct bs_dataplane *dataplane, const struct bs_port *port,
+	char text[BS_STAMP_TEXT_BYTES])
+{
+	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
+		const struct bs_lcore *lcore = dataplane->lcores[i];
+
+		for (unsigned k = 0; k < lcore->ingress_count; k++) {
+			if (lcore->ingress[k].port == port && lcore->ingress[k].rx_queue == 0)
+				bs_stamp_text(&port->stamps, lcore->ingress[k].stamp, text);
+		}
+	}
+}
+
 void
 bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 {
@@ -185,6 +203,7 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->port_count = dataplane->config.port_count;
 	for (unsigned i = 0; i < snapshot->port_count; i++) {
 		bs_port_snapshot(&dataplane->ports[i], &snapshot->ports[i]);
+		stamps_text(dataplane, &dataplane->ports[i], snapshot->ports[i].rx_stamps);
 		snapshot->reasons[BS_REASON_RX_MISSED] += snapshot->ports[i].rx_missed;
 		snapshot->reasons[BS_REASON_RX_NO_MBUF] += snapshot->ports[i].rx_nombuf;
 		snapshot->reasons[BS_REASON_RX_ERROR] += snapshot->ports[i].rx_errors;

@@ -56,7 +56,9 @@ const char *bs_tag_counter_key(unsigned counter);
 		"partial checksums left to the port to complete")                                  \
 	X(VLAN_RESTORED, "vlan_restored", "VLAN tags that hardware took out, put back")            \
 	X(GATHERED, "headers_gathered", "headers in several segments, put into one")               \
-	X(LINEARIZED, "linearized", "put into one segment for a driver that sends no chains")
+	X(LINEARIZED, "linearized", "put into one segment for a driver that sends no chains")      \
+	X(STAMPED, "stamped", "arrival taken from a stamp of the device")                          \
+	X(STAMP_REJECTED, "stamp_rejected", "stamps not used: outside of when it can have come")
 
 #define BS_X_FRAME(name, key, help) BS_FRAME_##name,
 enum bs_frame_counter { BS_FRAME_COUNTERS(BS_X_FRAME) BS_FRAME_COUNT };
@@ -75,6 +77,7 @@ struct bs_snapshot_port {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t rx_missed, rx_nombuf, rx_errors;
 	bool rx_missed_observable; /* the PMD reports imissed */
+	char rx_stamps[112];	   /* where they come from, and are they used */
 	uint64_t rate_bps;
 };
 

@@ -142,6 +142,15 @@ port_json(const struct bs_snapshot_port *port)
 		port->rate_bps != 0 ? number(port->rate_bps) : json_null());
 }
 
+static json_t *
+port_with_stamps(const struct bs_snapshot_port *port)
+{
+	json_t *object = port_json(port);
+
+	json_object_set_new(object, "rx_stamps", ascii(port->rx_stamps));
+	return object;
+}
+
 static uint64_t
 lost_records(const struct bs_rec_loss *loss)
 {
@@ -197,7 +206,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 
 	(void)params;
 	for (unsigned i = 0; i < snapshot->port_count; i++)
-		append(&ports, port_json(&snapshot->ports[i]));
+		append(&ports, port_with_stamps(&snapshot->ports[i]));
 	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
 			      "s:o, s:{s:o, s:o, s:o}, s:o, s:o}",
 			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",

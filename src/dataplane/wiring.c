@@ -79,6 +79,7 @@ give_rx_queues(struct bs_dataplane *dataplane)
 			ingress->buffer = port->rx_buffer;
 			ingress->served = (uint8_t)lcore->ingress_count;
 			ingress->t_short = dataplane->t_start;
+			ingress->stamp = bs_stamp_create(port->id, &port->stamps);
 			give_wait_fds(lcore, ingress);
 		}
 	}
@@ -289,6 +290,8 @@ bs_wiring_fini(struct bs_lcore *lcore)
 	bs_wiring_drop_all(lcore);
 	for (unsigned i = 0; i < lcore->egress_count; i++)
 		bs_drain_destroy(lcore->egress[i].log);
+	for (unsigned i = 0; i < lcore->ingress_count; i++)
+		bs_stamp_destroy(lcore->ingress[i].stamp);
 	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++) {
 		rte_ring_free(lcore->handover[i]);
 		rte_ring_free(lcore->departures[i]);

@@ -122,7 +122,8 @@ run(const char *path, const char *protocol, struct result *result)
 	tracker = bs_tracker_create(&config);
 	assert_non_null(tracker);
 	while ((more = bs_capture_next(capture, &packet)) == 1) {
-		struct bs_arrival arrival = {packet.t_ns, packet.t_ns, true, 0};
+		struct bs_arrival arrival = {
+			.t_low = packet.t_ns, .t_poll = packet.t_ns, .exact = true};
 		struct bs_tracked tracked;
 
 		if (packet.t_ns > t_last)
