@@ -3,9 +3,10 @@
 import hashlib
 import os
 
-from harness import SERVICE, expect, wait_for
+from harness import SERVICE, SERVICE6, expect, wait_for
 
 WEB = [{"name": "web", "address": SERVICE, "port": 80, "protocol": "http1"}]
+WEB6 = [{**WEB[0], "address": SERVICE6}]
 
 
 def make_file(path, size):
@@ -62,13 +63,13 @@ def put(sock, path, file):
     expect(status in (201, 204), f"PUT {path}: {status}")
 
 
-def both_ways(lab, size, timeout=60):
+def both_ways(lab, size, timeout=60, address=SERVICE):
     """A file of that size from the service and one to it arrive as they were."""
-    lab.nginx()
-    wait_for("the path to stand", lambda: lab.reachable("client", SERVICE, 80))
+    lab.nginx(address=address)
+    wait_for("the path to stand", lambda: lab.reachable("client", address, 80))
     sent = make_file(lab.path("www/down"), size)
-    got = get(lab.connect("client", SERVICE, 80, timeout), "/down")
+    got = get(lab.connect("client", address, 80, timeout), "/down")
     expect(got == sent, "what the client received is not what the service has")
     sent = make_file(lab.path("up"), size)
-    put(lab.connect("client", SERVICE, 80, timeout), "/up", lab.path("up"))
+    put(lab.connect("client", address, 80, timeout), "/up", lab.path("up"))
     expect(digest_of(lab.path("www/up")) == sent, "what the service received is not what was sent")
