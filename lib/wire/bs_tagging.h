@@ -18,6 +18,9 @@ struct bs_tagging {
 			uint32_t tagged_begin, tagged_end; /* tagged bytes not yet ACKed (out) */
 			/* of those: around what was sent again, or is excused */
 			uint32_t resent_begin, resent_end;
+			uint32_t full_bytes; /* of the largest tagged packet so far */
+			uint32_t small_end;  /* behind it only packets of that size are tagged */
+			uint32_t passed_end; /* with `passed`: up to here such have arrived */
 		};
 		struct {				  /* UDP */
 			uint32_t asked[BS_TAGGING_ASKED]; /* marks of the last requests */
@@ -31,7 +34,7 @@ struct bs_tagging {
 	uint8_t refused;       /* given up */
 	uint8_t resent_tagged; /* tagged ranges resent since bytes sent once, tagged, arrived */
 	uint8_t has_tagged;    /* TCP: bytes not yet ACKed; UDP: ever */
-	uint8_t pad;
+	uint8_t passed;	       /* TCP: a path for full packets with tags is proven */
 };
 
 /* A SYN or SYN-ACK is about to leave to the wire. True: announce in it. */
@@ -58,7 +61,10 @@ void bs_tagging_tagged(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 /*
  * The sender resends [begin, end). True if with this the flow gives up tagging
  * (path refuses): the second tagged range resent with no tagged range ACKed
- * between. The same bytes sent a third time are not another range.
+ * between. The same bytes sent a third time are not another range, and what is
+ * resent below tagged packets of full size that are known to have arrived does
+ * not count: that path loses at random. (Small ones say nothing: where the MTU is
+ * less than it seems, they arrive.)
  */
 bool bs_tagging_resent(struct bs_tagging *tagging, uint32_t begin, uint32_t end);
 

@@ -68,8 +68,15 @@ bs_tagging_tagged(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 {
 	if (!tagging->has_tagged) {
 		tagging->has_tagged = 1;
-		tagging->tagged_begin = begin;
+		tagging->passed = 0;
+		tagging->tagged_begin = tagging->small_end = begin;
 		tagging->resent_begin = tagging->resent_end = begin;
+	}
+	if (end - begin > tagging->full_bytes) {
+		tagging->full_bytes = end - begin;
+		tagging->small_end = begin;
+	} else if (end - begin < tagging->full_bytes) {
+		tagging->small_end = end;
 	}
 	tagging->tagged_end = end;
 }
@@ -97,6 +104,9 @@ bs_tagging_resent(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 {
 	if (!tagging->has_tagged || tagging->refused || !is_before(begin, tagging->tagged_end) ||
 		!is_before(tagging->tagged_begin, end) || !hull_add(tagging, begin, end))
+		return false;
+	/* what was sent behind it, no smaller and with a tag, has come through */
+	if (tagging->passed && !is_before(tagging->passed_end, end))
 		return false;
 	return ++tagging->resent_tagged >= RESENT_LIMIT && give_up(tagging);
 }
@@ -126,8 +136,15 @@ arrived(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 void
 bs_tagging_sacked(struct bs_tagging *tagging, uint32_t begin, uint32_t end)
 {
-	if (tagging->has_tagged)
-		arrived(tagging, begin, end);
+	if (!tagging->has_tagged)
+		return;
+	arrived(tagging, begin, end);
+	begin = later(later(begin, tagging->small_end), tagging->resent_end);
+	end = earlier(end, tagging->tagged_end);
+	if (!is_before(begin, end))
+		return;
+	tagging->passed_end = tagging->passed ? later(tagging->passed_end, end) : end;
+	tagging->passed = 1;
 }
 
 bool
@@ -145,6 +162,8 @@ bs_tagging_acked(struct bs_tagging *tagging, uint32_t ack)
 	tagging->tagged_begin = ack;
 	tagging->resent_begin = later(tagging->resent_begin, ack);
 	tagging->resent_end = later(tagging->resent_end, ack);
+	tagging->small_end = later(tagging->small_end, ack);
+	tagging->passed &= is_before(ack, tagging->passed_end);
 	return refuses;
 }
 

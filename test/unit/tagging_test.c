@@ -225,6 +225,40 @@ two_random_losses_in_one_window_do_not_refuse_once_sacked(void **state)
 }
 
 static void
+losses_below_full_tagged_packets_that_arrived_do_not_refuse(void **state)
+{
+	struct bs_tagging tagging = agreed();
+
+	(void)state;
+	send_tagged(&tagging, 5000, 20);
+	/* segments 1, 3, 5 and 19 are lost; the sender resends three at once */
+	bs_tagging_sacked(&tagging, 10000, 23000);
+	assert_false(resend(&tagging, 5000));
+	assert_false(resend(&tagging, 7000));
+	assert_false(resend(&tagging, 9000));
+	assert_false(
+		resend(&tagging, 23000)); /* nothing behind it was seen: the first that counts */
+	assert_true(bs_tagging_allowed(&tagging, true));
+	assert_true(resend(&tagging, 24000));
+}
+
+/* A path whose MTU is less than it says: what is small gets through, what is full does not. */
+static void
+small_tagged_packets_that_arrive_do_not_excuse_the_loss_of_full_ones(void **state)
+{
+	struct bs_tagging tagging = agreed();
+
+	(void)state;
+	bs_tagging_tagged(&tagging, 4800, 5000);
+	send_tagged(&tagging, 5000, 4);
+	bs_tagging_tagged(&tagging, 9000, 9300);
+	bs_tagging_tagged(&tagging, 9300, 9500);
+	bs_tagging_sacked(&tagging, 9000, 9500);
+	assert_false(resend(&tagging, 5000));
+	assert_true(resend(&tagging, 6000));
+}
+
+static void
 partial_ack_over_a_range_sent_once_does_not_refuse(void **state)
 {
 	struct bs_tagging tagging = agreed();
@@ -331,7 +365,8 @@ rules_hold_across_the_wrap_of_sequence_numbers(void **state)
 		assert_false(resend(&tagging, base + 3 * MSS));
 		bs_tagging_sacked(&tagging, base + 5 * MSS, base + 6 * MSS);
 		assert_false(resend(&tagging, base + 4 * MSS));
-		assert_true(resend(&tagging, base + 7 * MSS));
+		assert_false(resend(&tagging, base + 7 * MSS));
+		assert_true(resend(&tagging, base + 9 * MSS));
 	}
 }
 
@@ -417,6 +452,9 @@ main(void)
 		cmocka_unit_test(ack_of_what_was_resent_is_no_sign_that_tags_pass),
 		cmocka_unit_test(tagged_range_acked_between_two_resends_does_not_refuse),
 		cmocka_unit_test(two_random_losses_in_one_window_do_not_refuse_once_sacked),
+		cmocka_unit_test(losses_below_full_tagged_packets_that_arrived_do_not_refuse),
+		cmocka_unit_test(
+			small_tagged_packets_that_arrive_do_not_excuse_the_loss_of_full_ones),
 		cmocka_unit_test(partial_ack_over_a_range_sent_once_does_not_refuse),
 		cmocka_unit_test(path_that_loses_all_tags_refuses_also_after_a_tail_probe),
 		cmocka_unit_test(sack_of_resent_bytes_or_below_the_tagged_ones_says_nothing),
