@@ -22,7 +22,8 @@ struct frame {
 static inline void
 frame_put(struct frame *f, const void *bytes, size_t n)
 {
-	memcpy(f->bytes + f->n, bytes, n);
+	if (n > 0) /* of nothing, bytes may be NULL */
+		memcpy(f->bytes + f->n, bytes, n);
 	f->n += (uint32_t)n;
 }
 
