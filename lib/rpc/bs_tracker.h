@@ -220,5 +220,22 @@ struct bs_tracker_silence {
 void bs_tracker_silence(
 	const struct bs_tracker *tracker, unsigned service, struct bs_tracker_silence *out);
 
+/* Connections told by bs_tracker_waiting: those that wait since latest. */
+#define BS_TRACKER_WAITING 8u
+
+/* Connections on which the service has RPCs that it has not begun to answer. */
+struct bs_tracker_waiting {
+	uint32_t flows; /* all of them */
+	unsigned count; /* told in ends */
+	struct bs_ends ends[BS_TRACKER_WAITING];
+};
+
+/*
+ * Who waits for a service. Any thread, racily: what changes meanwhile may be told
+ * as it was or as it is, or be left out.
+ */
+void bs_tracker_waiting(
+	const struct bs_tracker *tracker, unsigned service, struct bs_tracker_waiting *out);
+
 unsigned bs_tracker_flows(const struct bs_tracker *tracker);
 unsigned bs_tracker_open_rpcs(const struct bs_tracker *tracker);

@@ -21,8 +21,8 @@ put(struct bs_tracker *tracker, void *units, unsigned unit_count)
 	return true;
 }
 
-static void
-fill_ends(struct bs_ends *ends, const struct flow *flow)
+void
+flow_ends(const struct flow *flow, struct bs_ends *ends)
 {
 	unsigned client = flow->client_end;
 
@@ -101,7 +101,7 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	memset(rec, 0, sizeof(*rec));
 	bs_record_head(&rec->head, BS_REC_RPC, tracker->config.source);
 	rec->id = rpc->id;
-	fill_ends(&rec->ends, flow);
+	flow_ends(flow, &rec->ends);
 	fill_instants(rec, rpc, t);
 	if (rpc->first_of_flow)
 		rec->connect_ns = flow->connect_ns;
@@ -423,7 +423,7 @@ emit_orphan(struct step *step)
 	memset(rec, 0, sizeof(*rec));
 	bs_record_head(&rec->head, BS_REC_RPC, tracker->config.source);
 	rec->id = rpc_new_id(tracker);
-	fill_ends(&rec->ends, flow);
+	flow_ends(flow, &rec->ends);
 	rec->t_response_first = flow->dir[FROM_SERVICE].t_message;
 	rec->t_end = max_of(step->t, rec->t_response_first);
 	rec->stream = flow->stream;

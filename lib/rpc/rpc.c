@@ -171,12 +171,32 @@ rpc_make(struct step *step, uint64_t key, bool has_key)
 void
 rpc_no_longer_pending(struct bs_tracker *tracker, struct rpc *rpc)
 {
-	struct service_state *service = service_of(tracker, &tracker->flows[rpc->flow]);
+	struct flow *flow = &tracker->flows[rpc->flow];
+	struct service_state *service = service_of(tracker, flow);
 
 	if (!rpc->counted_pending)
 		return;
 	rpc->counted_pending = 0;
 	__atomic_store_n(&service->pending, service->pending - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&flow->pending, flow->pending - 1, __ATOMIC_RELAXED);
+	if (flow->pending == 0)
+		__atomic_store_n(
+			&service->waiting_flows, service->waiting_flows - 1, __ATOMIC_RELAXED);
+}
+
+static void
+rpc_is_pending(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc)
+{
+	struct service_state *service = service_of(tracker, flow);
+
+	rpc->counted_pending = 1;
+	__atomic_store_n(&service->pending, service->pending + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&flow->pending, flow->pending + 1, __ATOMIC_RELAXED);
+	if (flow->pending > 1)
+		return;
+	__atomic_store_n(&service->waiting_flows, service->waiting_flows + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&service->waiting[service->waiting_next++ % BS_TRACKER_WAITING],
+		index_of_flow(tracker, flow), __ATOMIC_RELAXED);
 }
 
 /* The first RPC from `at` on that waits for an answer. */
@@ -407,11 +427,10 @@ request_ended(struct step *step, struct rpc *rpc)
 		return; /* the service does not owe an answer */
 	if (rpc->counted_pending || flow->turn_answered)
 		return;
-	rpc->counted_pending = 1;
 	rpc->pending = service->pending;
 	if (service->pending == 0)
 		__atomic_store_n(&service->t_pending_since, step->t_release, __ATOMIC_RELAXED);
-	__atomic_store_n(&service->pending, service->pending + 1, __ATOMIC_RELAXED);
+	rpc_is_pending(step->tracker, flow, rpc);
 }
 
 static void

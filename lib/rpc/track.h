@@ -128,6 +128,7 @@ struct flow {
 	uint32_t done_first, done_last; /* answered, but not yet ACKed or departed */
 	uint32_t depart_first;		/* first whose request has not departed */
 	uint32_t rpc_count;
+	uint32_t pending; /* RPCs that its service has and has not begun to answer */
 	uint32_t refused; /* requests since the last one followed, not followed for lack of room */
 	uint32_t wheel_prev, wheel_next;
 	uint16_t wheel_slot;
@@ -233,6 +234,9 @@ struct service_state {
 	uint64_t threshold_ns;
 	uint64_t t_pending_since, t_last_move;
 	uint32_t pending;
+	uint32_t waiting_flows;		      /* that have RPCs pending */
+	uint32_t waiting[BS_TRACKER_WAITING]; /* of those, the last that began to wait */
+	uint32_t waiting_next;		      /* place of the next one */
 };
 
 struct bs_tracker {
@@ -435,6 +439,7 @@ unsigned own_stay_marks(
 void own_departs_again(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned d);
 
 /* emit.c */
+void flow_ends(const struct flow *flow, struct bs_ends *ends);
 void emit_rpc(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, uint64_t t);
 void emit_silence(struct bs_tracker *tracker, unsigned service, uint64_t t_begin, uint64_t t_end,
 	uint64_t mover);

@@ -261,6 +261,40 @@ bs_tracker_silence(
 	out->t_since = moved > since ? moved : since;
 }
 
+/* False if the place was given to another flow meanwhile. */
+static bool
+waiting_ends(const struct flow *flow, unsigned service, struct bs_ends *ends)
+{
+	const uint32_t generation = __atomic_load_n(&flow->generation, __ATOMIC_ACQUIRE);
+
+	if (__atomic_load_n(&flow->pending, __ATOMIC_RELAXED) == 0 || flow->service != service)
+		return false;
+	flow_ends(flow, ends);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return generation == __atomic_load_n(&flow->generation, __ATOMIC_RELAXED);
+}
+
+void
+bs_tracker_waiting(
+	const struct bs_tracker *tracker, unsigned service, struct bs_tracker_waiting *out)
+{
+	const struct service_state *state = &tracker->services[service];
+	uint32_t told[BS_TRACKER_WAITING];
+
+	out->count = 0;
+	out->flows = __atomic_load_n(&state->waiting_flows, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < BS_TRACKER_WAITING; i++) {
+		uint32_t at = __atomic_load_n(&state->waiting[i], __ATOMIC_RELAXED);
+		bool again = false;
+
+		for (unsigned k = 0; k < out->count; k++)
+			again = again || told[k] == at;
+		if (again || !waiting_ends(&tracker->flows[at], service, &out->ends[out->count]))
+			continue;
+		told[out->count++] = at;
+	}
+}
+
 unsigned
 bs_tracker_flows(const struct bs_tracker *tracker)
 {

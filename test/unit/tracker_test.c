@@ -560,6 +560,74 @@ service_that_gives_no_byte_while_rpcs_are_open_is_silent(void **state)
 	rig_free(rig);
 }
 
+static unsigned
+waiting_ports(const struct rig *rig, uint16_t ports[BS_TRACKER_WAITING], uint32_t *flows)
+{
+	struct bs_tracker_waiting waiting;
+
+	bs_tracker_waiting(rig->tracker, 0, &waiting);
+	for (unsigned i = 0; i < waiting.count; i++) {
+		assert_int_equal(waiting.ends[i].server_port, 80);
+		assert_int_equal(waiting.ends[i].transport, 6);
+		ports[i] = waiting.ends[i].client_port;
+	}
+	*flows = waiting.flows;
+	return waiting.count;
+}
+
+static void
+connections_that_wait_are_told_until_they_are_answered(void **state)
+{
+	struct rig *rig = rig_http();
+	uint16_t ports[BS_TRACKER_WAITING];
+	uint32_t flows;
+
+	(void)state;
+	rig_handshake(rig, 0);
+	assert_int_equal(waiting_ports(rig, ports, &flows), 0);
+	SEND(rig, .t = 10 * MS, .text = GET_A);
+	SEND(rig, .t = 11 * MS, .seq = GET, .text = GET_C); /* the same connection */
+	rig->client_port = 40001;
+	rig_handshake(rig, 20 * MS);
+	SEND(rig, .t = 30 * MS, .text = GET_B);
+	assert_int_equal(waiting_ports(rig, ports, &flows), 2);
+	assert_int_equal(flows, 2);
+	assert_int_equal(ports[0], 40000);
+	assert_int_equal(ports[1], 40001);
+	SEND(rig, .from = SERVER, .t = 40 * MS, .ack = GET, .text = OK_5);
+	assert_int_equal(waiting_ports(rig, ports, &flows), 1);
+	assert_int_equal(ports[0], 40000);
+	rig->client_port = 40000;
+	SEND(rig, .from = SERVER, .t = 50 * MS, .ack = 2 * GET, .text = OK_5);
+	assert_int_equal(waiting_ports(rig, ports, &flows), 1); /* for its second answer */
+	SEND(rig, .from = SERVER, .t = 60 * MS, .seq = OK, .ack = 2 * GET, .text = OK_5);
+	assert_int_equal(waiting_ports(rig, ports, &flows), 0);
+	assert_int_equal(flows, 0);
+	rig_free(rig);
+}
+
+static void
+of_many_connections_that_wait_the_last_are_told_and_all_counted(void **state)
+{
+	struct rig *rig = rig_http();
+	uint16_t ports[BS_TRACKER_WAITING];
+	uint32_t flows;
+	unsigned sum = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 11; i++) {
+		rig->client_port = (uint16_t)(41000 + i);
+		rig_handshake(rig, i * MS);
+		SEND(rig, .t = i * MS + MS / 2, .text = GET_A);
+	}
+	assert_int_equal(waiting_ports(rig, ports, &flows), 8);
+	assert_int_equal(flows, 11);
+	for (unsigned i = 0; i < 8; i++)
+		sum += ports[i] - 41000u;
+	assert_int_equal(sum, 3 + 4 + 5 + 6 + 7 + 8 + 9 + 10);
+	rig_free(rig);
+}
+
 /* A turn that was answered stays open until the next; the service owes nothing meanwhile. */
 static void
 answered_turn_that_idles_is_no_silence(void **state)
@@ -715,6 +783,8 @@ main(void)
 		cmocka_unit_test(unanswered_and_open_rpcs_are_told_with_their_age),
 		cmocka_unit_test(response_that_nobody_asked_for_is_an_orphan),
 		cmocka_unit_test(service_that_gives_no_byte_while_rpcs_are_open_is_silent),
+		cmocka_unit_test(connections_that_wait_are_told_until_they_are_answered),
+		cmocka_unit_test(of_many_connections_that_wait_the_last_are_told_and_all_counted),
 		cmocka_unit_test(answered_turn_that_idles_is_no_silence),
 		cmocka_unit_test(turns_pair_bytes_one_way_with_bytes_the_other),
 		cmocka_unit_test(query_asked_again_is_one_rpc_and_other_questions_are_their_own),
