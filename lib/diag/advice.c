@@ -36,12 +36,22 @@ static const struct advice inferred[] = {
 	ADVICE(SERVER_SOCKET_RX, PAUSE,
 		"the service does not read fast enough: look at its receiving thread and "
 		"SO_RCVBUF"),
+	ADVICE(SERVER_SOCKET_RX, HANG,
+		"no thread of the service read the request, and none was at work: look at what "
+		"its reading threads wait for (locks, disk, other services)"),
+	ADVICE(SERVER_SOCKET_RX, CONTENTION,
+		"the service worked at something else and read no request: look at its background "
+		"work, or give reading a thread of its own"),
+	ADVICE(SERVER_SOCKET_TX, CONGESTION,
+		"the service had answered, its socket held the answer: look at the path and the "
+		"window toward the client, and for lost segments"),
 	ADVICE(CLIENT_SOCKET_TX, ACK_WAIT,
 		"Nagle's algorithm waited for a delayed ACK: set TCP_NODELAY in the client"),
 	ADVICE(SERVER_SOCKET_TX, ACK_WAIT,
 		"Nagle's algorithm waited for a delayed ACK: set TCP_NODELAY in the service"),
 	ADVICE(SERVER_ACCEPT, CONGESTION,
-		"connections waited to be accepted: raise the backlog, accept faster"),
+		"the service had not accepted the connection: look at its accepting thread, its "
+		"limit of connections, its backlog"),
 	ADVICE(MEMPOOL, DROP,
 		"no packet buffer was free: enlarge eal.memory, or find who holds the buffers"),
 	ADVICE(HANDOVER, DROP,
@@ -81,11 +91,25 @@ static const char *const own_hang[BS_DETAIL_COUNT] = {
 	[BS_DETAIL_SLEEP] = "our lcore slept because it was idle: shorten its idle sleep",
 };
 
+static const char *const service_hang[BS_DETAIL_COUNT] = {
+	[BS_DETAIL_STOPPED] = "the service was stopped: look for SIGSTOP, debuggers, a frozen "
+			      "cgroup, snapshots of its container",
+	[BS_DETAIL_STARVED] =
+		"the service was ready to run and got no CPU: look at who else runs on its CPUs, "
+		"its priority, its cpuset",
+	[BS_DETAIL_THROTTLED] =
+		"the CPU quota of the service's cgroup was used up: raise cpu.max (Kubernetes: "
+		"limits.cpu) or make it use less",
+};
+
 const char *
 bs_diag_advice(const struct bs_blame *blame, unsigned detail)
 {
 	if (blame->cause >= BS_CAUSE_COUNT)
 		return "nothing is known about this cause";
+	if (blame->buffer == BS_BUFFER_SERVICE && blame->cause == BS_CAUSE_HANG &&
+		detail < BS_DETAIL_COUNT && service_hang[detail])
+		return service_hang[detail];
 	for (unsigned i = 0; i < sizeof(inferred) / sizeof(inferred[0]); i++)
 		if (inferred[i].buffer == blame->buffer && inferred[i].cause == blame->cause)
 			return inferred[i].text;

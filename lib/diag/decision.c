@@ -89,7 +89,7 @@ note_event(struct writer *writer, const struct bs_rec_segment *segment)
 		bs_record_head(&event->head, BS_REC_EVENT, segment->head.source);
 		event->rpc_id = writer->rpc->id;
 		event->t_begin = UINT64_MAX;
-		event->buffer = BS_BUFFER_SERVICE;
+		event->buffer = segment->buffer;
 		event->detail = segment->detail;
 		event->type = segment->cause;
 		event->quality = segment->quality;
@@ -115,7 +115,8 @@ put_piece(struct writer *writer, const struct bs_rec_segment *segment, const str
 	out->end_ns = piece->offset.end;
 	if (!piece->decision)
 		return;
-	out->cause = piece->decision->cause;
+	out->buffer = piece->decision->blame.buffer;
+	out->cause = piece->decision->blame.cause;
 	out->detail = piece->decision->detail;
 	if (piece->decision->culprit_id) {
 		out->culprit_kind = BS_CULPRIT_RPC;
@@ -140,10 +141,10 @@ put_segment(struct writer *writer, const struct bs_rec_segment *segment, unsigne
 }
 
 static bool
-has_event(const struct bs_rpc_view *rpc, unsigned cause)
+has_event(const struct bs_rpc_view *rpc, unsigned buffer, unsigned cause)
 {
 	for (unsigned i = 0; i < rpc->rpc->event_count; i++)
-		if (rpc->events[i].buffer == BS_BUFFER_SERVICE && rpc->events[i].type == cause)
+		if (rpc->events[i].buffer == buffer && rpc->events[i].type == cause)
 			return true;
 	return false;
 }
@@ -159,7 +160,7 @@ put_events(const struct writer *writer, const struct bs_rpc_view *rpc, const uin
 	for (unsigned cause = 0; cause <= BS_CAUSE_HANG && count < BS_RPC_MAX_EVENTS; cause++) {
 		const struct bs_rec_event *event = &writer->event[cause];
 		if (event->count > 0 && event->blocking_ns >= detect_ns[cause] &&
-			!has_event(rpc, cause))
+			!has_event(rpc, event->buffer, cause))
 			events[count++] = *event;
 	}
 	return count;

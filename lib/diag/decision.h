@@ -18,7 +18,7 @@ struct decision {
 	struct interval span; /* instants */
 	uint64_t culprit_id;  /* of an RPC; 0 = none */
 	uint16_t detail;
-	uint8_t cause; /* HANG or CONGESTION */
+	struct bs_blame blame; /* cause: up to HANG */
 };
 
 /* A group of records. */

@@ -97,20 +97,18 @@ read_service(const struct judge *judge, const struct bs_rpc_view *rpc, const str
 static unsigned
 decide(const struct reading *reading, struct decision decisions[DECISIONS_MAX])
 {
-	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
-
-	if (!hung && reading->kind != READING_BEHIND)
+	if (reading->kind == READING_NONE || reading->blame.buffer == BS_BUFFER_NONE)
 		return 0;
 	decisions[0] = (struct decision){
 		.span = reading->silence,
 		.culprit_id = reading->culprit_id,
-		.detail = hung ? reading->detail : BS_DETAIL_NONE,
-		.cause = hung ? BS_CAUSE_HANG : BS_CAUSE_CONGESTION,
+		.detail = reading->detail,
+		.blame = reading->blame,
 	};
 	decisions[1] = (struct decision){
 		.span = reading->backlog,
 		.culprit_id = reading->culprit_id,
-		.cause = BS_CAUSE_CONGESTION,
+		.blame = {.buffer = BS_BUFFER_SERVICE, .cause = BS_CAUSE_CONGESTION},
 	};
 	return 2;
 }
@@ -224,47 +222,64 @@ add_culprit(struct judgement *judgement, unsigned kind, uint64_t id, uint64_t by
 	judgement->culprits[i] = (struct bs_culprit_share){.id = id, .bytes = bytes, .ns = ns};
 }
 
-/* Is this what a reading makes of time in (service, compute)? The rest of it is not. */
 static bool
-is_told_by(const struct reading *reading, unsigned cause)
+is_blame(struct bs_blame blame, unsigned buffer, unsigned cause)
 {
-	switch (reading->kind) {
-	case READING_HANG:
-		return cause == BS_CAUSE_HANG;
-	case READING_BEHIND:
-		return cause == BS_CAUSE_CONGESTION;
-	case READING_AFTERMATH:
-		return cause == BS_CAUSE_HANG || cause == BS_CAUSE_CONGESTION;
-	default:
-		return cause == BS_CAUSE_COMPUTE;
-	}
+	return blame.buffer == buffer && blame.cause == cause;
 }
 
-/* The root is time with the service: what the silence rule makes of it. */
+/* Is this what a reading makes of time in (service, compute)? The rest of it is not. */
+static bool
+is_told_by(const struct reading *reading, struct bs_blame blame)
+{
+	if (reading->kind == READING_NONE)
+		return false;
+	if (reading->blame.buffer == BS_BUFFER_NONE)
+		return is_blame(blame, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	return blame_equal(blame, reading->blame) ||
+	       (reading->kind == READING_AFTERMATH &&
+		       is_blame(blame, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION));
+}
+
+/* What else the evidence leaves possible. */
+static void
+add_alternatives(struct bs_rec_verdict *verdict, const struct reading *reading)
+{
+	unsigned buffer = reading->kind == READING_BUSY ? reading->blame.buffer : BS_BUFFER_SERVICE;
+
+	if (reading->kind == READING_SET || reading->hang_possible)
+		add_alternative(verdict, buffer, BS_CAUSE_HANG);
+	/* The first copy may have been lost before we saw it. */
+	if (reading->kind == READING_UNSENT)
+		add_alternative(verdict, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
+}
+
+/* The root is time with the service, or next to it: what the silence rule makes of it. */
 static void
 explain_service(
 	struct judgement *judgement, const struct service_story *story, const struct term *root)
 {
-	bool blocked = root->blame.cause == BS_CAUSE_CONTENTION;
+	bool blocked = is_blame(root->blame, BS_BUFFER_SERVICE, BS_CAUSE_CONTENTION);
 	const struct reading *reading = blocked ? &story->blocked : &story->compute;
-	bool hung = reading->kind == READING_HANG || reading->kind == READING_AFTERMATH;
 	bool behind = reading->kind == READING_BEHIND;
-	unsigned cause = hung ? BS_CAUSE_HANG : BS_CAUSE_COMPUTE;
+	struct bs_blame origin = {.buffer = BS_BUFFER_SERVICE, .cause = BS_CAUSE_COMPUTE};
 
-	if (reading->kind == READING_NONE || !(blocked || is_told_by(reading, root->blame.cause))) {
-		if (root->blame.cause == BS_CAUSE_COMPUTE && story->crowded)
+	if (reading->kind == READING_NONE || !(blocked || is_told_by(reading, root->blame))) {
+		if (is_blame(root->blame, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE) && story->crowded)
 			add_alternative(
 				&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION);
 		return;
 	}
+	if (reading->blame.buffer != BS_BUFFER_NONE && !behind)
+		origin = reading->blame;
 	judgement->span = reading->silence;
 	judgement->origin_detail = reading->detail;
-	if (root->blame.cause == cause)
+	if (blame_equal(root->blame, origin))
 		judgement->verdict.detail = reading->detail;
 	else
-		add_via(judgement, BS_BUFFER_SERVICE, cause);
-	if (!blocked && (reading->kind == READING_SET || (behind && reading->hang_possible)))
-		add_alternative(&judgement->verdict, BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+		add_via(judgement, origin.buffer, origin.cause);
+	if (!blocked)
+		add_alternatives(&judgement->verdict, reading);
 	if (behind)
 		add_culprit(judgement, BS_CULPRIT_RPC, reading->culprit_id, 0,
 			interval_ns(reading->silence));
@@ -348,7 +363,7 @@ blame_root(const struct judge *judge, const struct terms *terms, const struct se
 	judgement->span = root->span;
 
 	explain_group(judgement, root);
-	if (root->blame.buffer == BS_BUFFER_SERVICE)
+	if (root->blame.buffer == BS_BUFFER_SERVICE || is_told_by(&story->compute, root->blame))
 		explain_service(judgement, story, root);
 	else
 		explain_own(judge, judgement, root);

@@ -42,10 +42,17 @@ struct silence {
 	bool void_;
 };
 
+/* What the kernel said of a stretch of time. */
+struct probed {
+	uint8_t state; /* enum bs_probe_state; 0: it said nothing, or too little */
+	/* of every connection that waited */
+	bool unaccepted, unread, unsent;
+};
+
 struct probe {
 	struct interval span;
 	uint64_t older;
-	uint8_t state;
+	struct probed said;
 };
 
 struct service {
@@ -408,10 +415,17 @@ services_probe(struct services *services, const struct bs_rec_probe *record)
 
 	struct service *service = &services->service[record->service];
 	uint64_t number = ++services->probe_count;
+	bool any = record->connections > 0;
 	services->probes[number % services->probe_slots] = (struct probe){
 		.span = {record->t_begin, record->t_end},
 		.older = service->probe,
-		.state = record->state,
+		.said =
+			{
+				.state = record->state,
+				.unaccepted = any && record->unaccepted == record->connections,
+				.unread = any && record->unread == record->connections,
+				.unsent = any && record->unsent == record->connections,
+			},
 	};
 	service->probe = number;
 	return true;
@@ -426,27 +440,35 @@ services_concurrent(const struct services *services, unsigned number)
 		       (uint64_t)service->overtakings + service->in_order;
 }
 
-/* What the kernel said for most of the silence; 0 if it said too little. */
-static unsigned
-probed_state(const struct services *services, const struct service *service, struct interval span)
+/* What the kernel said for most of the silence. */
+static struct probed
+probed(const struct services *services, const struct service *service, struct interval span)
 {
-	uint64_t ns[BS_PROBE_ASLEEP + 1] = {0};
-	uint64_t covered = 0;
-	unsigned state = 0;
+	uint64_t ns[BS_PROBE_STATE_COUNT] = {0};
+	uint64_t covered = 0, unaccepted = 0, unread = 0, unsent = 0;
+	struct probed said = {0};
 	const struct probe *probe = probe_at(services, service->probe);
 
 	for (; probe && ns_add(probe->span.end, DISORDER_NS) >= span.begin;
 		probe = probe_at(services, probe->older)) {
 		uint64_t overlap = interval_overlap_ns(probe->span, span);
-		if (probe->state <= BS_PROBE_ASLEEP) {
-			ns[probe->state] = ns_add(ns[probe->state], overlap);
-			covered = ns_add(covered, overlap);
-		}
+		if (probe->said.state >= BS_PROBE_STATE_COUNT)
+			continue;
+		ns[probe->said.state] = ns_add(ns[probe->said.state], overlap);
+		covered = ns_add(covered, overlap);
+		unaccepted = ns_add(unaccepted, probe->said.unaccepted ? overlap : 0);
+		unread = ns_add(unread, probe->said.unread ? overlap : 0);
+		unsent = ns_add(unsent, probe->said.unsent ? overlap : 0);
 	}
-	for (unsigned i = BS_PROBE_STOPPED; i <= BS_PROBE_ASLEEP; i++)
-		if (ns[i] > ns[state])
-			state = i;
-	return covered >= interval_ns(span) / PROBE_COVER ? state : 0;
+	if (covered < interval_ns(span) / PROBE_COVER)
+		return said;
+	for (uint8_t i = BS_PROBE_STOPPED; i < BS_PROBE_STATE_COUNT; i++)
+		if (ns[i] > ns[said.state])
+			said.state = i;
+	said.unaccepted = unaccepted > covered / 2;
+	said.unread = unread > covered / 2;
+	said.unsent = unsent > covered / 2;
+	return said;
 }
 
 static struct interval
@@ -487,6 +509,62 @@ cover(const struct silence *silence, const struct waiting *waiting, const struct
 	}
 }
 
+static void
+blame(struct reading *reading, enum reading_kind kind, unsigned buffer, unsigned cause,
+	unsigned detail)
+{
+	reading->kind = kind;
+	reading->blame = (struct bs_blame){.buffer = (uint16_t)buffer, .cause = (uint8_t)cause};
+	reading->detail = (uint16_t)detail;
+}
+
+/* What kind of hang a state of its threads is; NONE: it is none. */
+static unsigned
+hang_detail(unsigned state)
+{
+	static const uint8_t details[BS_PROBE_STATE_COUNT] = {
+		[BS_PROBE_STOPPED] = BS_DETAIL_STOPPED,
+		[BS_PROBE_STARVED] = BS_DETAIL_STARVED,
+		[BS_PROBE_THROTTLED] = BS_DETAIL_THROTTLED,
+	};
+	return details[state];
+}
+
+/*
+ * Where sockets say that the request, or its answer, stood: before it was known
+ * to the service, or after. False if they leave that open.
+ */
+static bool
+read_sockets(struct probed said, const struct waiting *waiting, struct reading *reading)
+{
+	if (said.unaccepted && waiting->connects) {
+		blame(reading, READING_UNACCEPTED, BS_BUFFER_SERVER_ACCEPT, BS_CAUSE_CONGESTION,
+			BS_DETAIL_NONE);
+	} else if (said.unsent) {
+		blame(reading, READING_UNSENT, BS_BUFFER_SERVER_SOCKET_TX, BS_CAUSE_CONGESTION,
+			BS_DETAIL_NONE);
+	} else if (said.unread && said.state == BS_PROBE_ASLEEP) {
+		blame(reading, READING_UNREAD, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG,
+			BS_DETAIL_UNREAD);
+	} else if (said.unread) {
+		blame(reading, READING_BUSY, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_CONTENTION,
+			BS_DETAIL_NONE);
+		reading->hang_possible = said.state != BS_PROBE_RUNNING;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Whether nobody of many was served, although the service answers side by side. */
+static bool
+nobody_served(const struct services *services, const struct silence *silence, uint64_t ns,
+	uint64_t p99_ns)
+{
+	uint64_t limit = p99_ns > UINT64_MAX / 10 ? UINT64_MAX : p99_ns * 10;
+	return silence->many && ns >= ns_max(services->hang_ns, limit);
+}
+
 static struct reading
 interpret(const struct services *services, const struct service *service,
 	const struct silence *silence, const struct waiting *waiting, bool concurrent,
@@ -494,25 +572,25 @@ interpret(const struct services *services, const struct service *service,
 {
 	struct reading reading = {.silence = silent(silence, now), .detail = BS_DETAIL_NONE};
 	uint64_t served = silence->served_id ? silence->served_id : silence->mover_id;
-	unsigned state = probed_state(services, service, reading.silence);
+	struct probed said = probed(services, service, reading.silence);
+	unsigned hang = hang_detail(said.state);
+	bool running = said.state == BS_PROBE_RUNNING;
 
-	if (state == BS_PROBE_STOPPED || state == BS_PROBE_STARVED) {
-		reading.kind = READING_HANG;
-		reading.detail = state == BS_PROBE_STOPPED ? BS_DETAIL_STOPPED : BS_DETAIL_STARVED;
-	} else if (concurrent && state == BS_PROBE_RUNNING) {
-		reading.kind = READING_COMPUTE;
-	} else if (concurrent) {
-		uint64_t limit = p99_ns > UINT64_MAX / 10 ? UINT64_MAX : p99_ns * 10;
-		bool hung = silence->many &&
-			    interval_ns(reading.silence) >= ns_max(services->hang_ns, limit);
-		reading.kind = hung ? READING_HANG : READING_SET;
-	} else if (served != waiting->id && served != 0 &&
+	if (hang != BS_DETAIL_NONE) {
+		blame(&reading, READING_HANG, BS_BUFFER_SERVICE, BS_CAUSE_HANG, hang);
+	} else if (read_sockets(said, waiting, &reading)) {
+		return reading;
+	} else if (concurrent && !running &&
+		   nobody_served(services, silence, interval_ns(reading.silence), p99_ns)) {
+		blame(&reading, READING_HANG, BS_BUFFER_SERVICE, BS_CAUSE_HANG, BS_DETAIL_NONE);
+	} else if (!concurrent && served != waiting->id && served != 0 &&
 		   (silence->many || waiting->t_given >= reading.silence.end)) {
-		reading.kind = READING_BEHIND;
+		blame(&reading, READING_BEHIND, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION,
+			BS_DETAIL_NONE);
 		reading.culprit_id = served;
-		reading.hang_possible = state != BS_PROBE_RUNNING;
+		reading.hang_possible = !running;
 	} else {
-		reading.kind = state == BS_PROBE_RUNNING ? READING_COMPUTE : READING_SET;
+		reading.kind = running ? READING_COMPUTE : READING_SET;
 	}
 	return reading;
 }
@@ -547,7 +625,7 @@ services_read(const struct services *services, unsigned number, const struct wai
 		return reading;
 	/* Mostly after the silence: it stood behind those that had gathered. */
 	reading.backlog = backlog(best, waiting, now);
-	if (reading.kind == READING_HANG)
+	if (reading.kind == READING_HANG || reading.kind == READING_UNREAD)
 		reading.kind = READING_AFTERMATH;
 	else if (reading.kind != READING_BEHIND)
 		reading.kind = READING_NONE;

@@ -2,7 +2,7 @@
 /*
  * What is known of the services themselves: whether one answers RPCs side by
  * side or one at a time, when they were silent, and what the kernel said of
- * their threads meanwhile. From it, what a wait for a service was: row "service
+ * their threads and sockets meanwhile. From it, what a wait for a service was: row "service
  * silent" of design section 6.
  */
 #pragma once
@@ -15,22 +15,27 @@
 
 /* What the silence rule makes of time in (service, compute). */
 enum reading_kind {
-	READING_NONE,	   /* no silence explains it */
-	READING_SET,	   /* compute or hang: nothing tells them apart */
-	READING_HANG,	   /* the service was not running, or nobody of many was served */
-	READING_COMPUTE,   /* it was working on this RPC */
-	READING_BEHIND,	   /* it was busy, or hung, with another RPC */
-	READING_AFTERMATH, /* waited for the backlog of a hang to drain */
+	READING_NONE,	    /* no silence explains it */
+	READING_SET,	    /* compute or hang: nothing tells them apart */
+	READING_HANG,	    /* the service was not running, or nobody of many was served */
+	READING_COMPUTE,    /* it was working on this RPC */
+	READING_BEHIND,	    /* it was busy, or hung, with another RPC */
+	READING_AFTERMATH,  /* waited for the backlog of a hang to drain */
+	READING_UNACCEPTED, /* the service did not accept the connection */
+	READING_UNREAD,	    /* nobody read the request */
+	READING_BUSY,	    /* nobody read the request: the service did something else */
+	READING_UNSENT,	    /* the service had answered; its socket held the answer */
 };
 
 struct reading {
 	enum reading_kind kind;
+	struct bs_blame blame; /* what the time in the silence was; buffer NONE: it stays compute */
 	struct interval silence;
 	struct interval
 		backlog;     /* after it, where the wait is for the backlog to drain; else empty */
 	uint64_t culprit_id; /* BEHIND: the RPC that was served; 0 = not known */
 	uint16_t detail;     /* of a hang */
-	bool hang_possible;  /* BEHIND: the one in front may have hung instead */
+	bool hang_possible;  /* BEHIND, BUSY: it, or the one in front, may have hung instead */
 };
 
 /* An RPC as the service sees it. */
@@ -41,6 +46,7 @@ struct waiting {
 	uint64_t t_first; /* first byte of its answer; 0 = none */
 	uint64_t t_gone;  /* when it stopped waiting: t_first, or given up; UINT64_MAX = waits */
 	uint32_t pending; /* others open at the service when it was given */
+	bool connects;	  /* first of a connection that was seen to be made */
 };
 
 struct services;

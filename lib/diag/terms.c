@@ -145,6 +145,7 @@ terms_waiting(const struct bs_rec_rpc *rpc, struct waiting *waiting)
 			  : rpc->outcome == BS_OUTCOME_IN_PROGRESS ? UINT64_MAX
 								   : rpc->t_end,
 		.pending = rpc->pending,
+		.connects = rpc->connect_ns != 0,
 	};
 	return true;
 }

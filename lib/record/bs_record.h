@@ -21,7 +21,7 @@
 #define BS_UNIT_BYTES 64u
 #define BS_RECORD_MAX_UNITS 8u
 #define BS_BATCH_MAX_BYTES 32768u
-#define BS_RECORD_VERSION 1u
+#define BS_RECORD_VERSION 2u
 
 /* Bounds of one RPC group. */
 #define BS_RPC_MAX_SEGMENTS 32u
@@ -245,21 +245,37 @@ struct bs_rec_silence {
 };
 
 enum bs_probe_state {
-	BS_PROBE_STOPPED = 1, /* every thread stopped or traced */
+	BS_PROBE_STOPPED = 1, /* every thread stopped or traced, or its cgroup frozen */
 	BS_PROBE_STARVED,     /* runnable, but given no CPU */
 	BS_PROBE_RUNNING,     /* on a CPU: it computes */
 	BS_PROBE_ASLEEP,      /* waits for something we do not see */
+	BS_PROBE_THROTTLED,   /* its cgroup had used up its CPU quota */
+	BS_PROBE_UNKNOWN,     /* its threads cannot be seen */
+	BS_PROBE_STATE_COUNT
 };
 
-/* What the kernel says of a service's threads during a silence. */
+/*
+ * What the kernel says of a service's threads and sockets during a silence.
+ * Bytes are the most of any connection, accept_* are of the listening socket;
+ * both at the last look. `unread`, `unaccepted` and `unsent` are connections of
+ * which that was so at every look; none of them exceeds `connections`, in which
+ * those count, too, that were not looked at.
+ */
 struct bs_rec_probe {
 	struct bs_record head;
 	uint64_t t_begin, t_end;
-	uint64_t cpu_ns; /* used in the interval, all threads */
-	uint32_t threads;
+	uint64_t cpu_ns;       /* used in the interval, all threads */
+	uint64_t throttled_ns; /* of the interval, for want of CPU quota */
+	uint32_t recv_q;       /* bytes that the service has not read */
+	uint32_t send_q;       /* bytes that it has written and its peer has not ACKed */
+	uint16_t threads;      /* saturating, as all that follow */
 	uint16_t service;
-	uint8_t state; /* enum bs_probe_state */
-	uint8_t reserved[25];
+	uint16_t accept_q;   /* connections that the service has not accepted */
+	uint16_t accept_max; /* its backlog; 0 = not known */
+	uint8_t state;	     /* enum bs_probe_state */
+	uint8_t connections; /* with RPCs open; 0 = sockets were not looked at */
+	uint8_t unread, unaccepted, unsent;
+	uint8_t reserved[3];
 };
 
 /* Records left out since the last LOSS, by why. */

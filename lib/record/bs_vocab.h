@@ -62,7 +62,9 @@
 	X(PREEMPTED, "preempted")                                                                  \
 	X(SLEEP, "sleep")                                                                          \
 	X(STOPPED, "stopped")                                                                      \
-	X(STARVED, "starved")
+	X(STARVED, "starved")                                                                      \
+	X(THROTTLED, "throttled")                                                                  \
+	X(UNREAD, "unread")
 
 /* A detail of a drop is BS_DETAIL_FIRST_REASON + enum bs_reason. */
 #define BS_DETAIL_FIRST_REASON 16u

@@ -190,7 +190,9 @@ probe_ok(const struct bs_record *head)
 	const struct bs_rec_probe *r = (const void *)head;
 
 	return service_ok(r->service) && r->state >= BS_PROBE_STOPPED &&
-	       r->state <= BS_PROBE_ASLEEP && in_order(r->t_begin, r->t_end);
+	       r->state < BS_PROBE_STATE_COUNT && in_order(r->t_begin, r->t_end) &&
+	       r->unread <= r->connections && r->unaccepted <= r->connections &&
+	       r->unsent <= r->connections;
 }
 
 static bool

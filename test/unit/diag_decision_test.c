@@ -4,6 +4,15 @@
 
 #include "decision.h"
 
+#define SERVICE_HANG                                                                               \
+	{                                                                                          \
+		BS_BUFFER_SERVICE, BS_CAUSE_HANG, 0                                                \
+	}
+#define ACCEPT_CONGESTION                                                                          \
+	{                                                                                          \
+		BS_BUFFER_SERVER_ACCEPT, BS_CAUSE_CONGESTION, 0                                    \
+	}
+
 #define BEGIN (T0 + 100 * MS)
 #define END (BEGIN + 200 * MS)
 
@@ -208,7 +217,7 @@ test_hang_below_its_threshold_is_no_event(void **state)
 	struct decided decided;
 	for (uint64_t ns = 20; ns <= 21; ns++) {
 		struct decision hang = {
-			{T0 + 10, T0 + 10 + ns}, 0, BS_DETAIL_STOPPED, BS_CAUSE_HANG};
+			{T0 + 10, T0 + 10 + ns}, 0, BS_DETAIL_STOPPED, SERVICE_HANG};
 		struct group group;
 		group_begin(&group, 1, 0, T0);
 		group_add(&group, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 100);
@@ -263,15 +272,15 @@ assert_as_decided(const struct bs_rpc_view *before, const struct bs_rpc_view *af
 {
 	for (uint64_t ns = 0; ns < bs_rpc_extent_ns(before->rpc); ns++) {
 		const struct bs_rec_segment *was = at_ns(before, ns), *is = at_ns(after, ns);
-		unsigned cause = was->cause;
+		struct bs_blame blame = {.buffer = was->buffer, .cause = was->cause};
 		assert_non_null(is);
 		for (unsigned i = 0; i < 2; i++)
 			if (was->buffer == BS_BUFFER_SERVICE && was->cause == BS_CAUSE_COMPUTE &&
 				decisions[i].span.begin <= T0 + ns &&
 				T0 + ns < decisions[i].span.end)
-				cause = decisions[i].cause;
-		assert_int_equal(is->buffer, was->buffer);
-		assert_int_equal(is->cause, cause);
+				blame = decisions[i].blame;
+		assert_int_equal(is->buffer, blame.buffer);
+		assert_int_equal(is->cause, blame.cause);
 	}
 }
 
@@ -291,8 +300,8 @@ test_random_tilings_are_what_an_oracle_of_single_ns_says(void **state)
 			 end = begin + next_random(&seed) % 300;
 		uint64_t after = end + next_random(&seed) % 2 * 20;
 		const struct decision decisions[2] = {
-			{{begin, end}, 0, BS_DETAIL_STOPPED, BS_CAUSE_HANG},
-			{{after, after + next_random(&seed) % 300}, 9, 0, BS_CAUSE_CONGESTION}};
+			{{begin, end}, 0, BS_DETAIL_STOPPED, SERVICE_HANG},
+			{{after, after + next_random(&seed) % 300}, 9, 0, ACCEPT_CONGESTION}};
 		struct bs_rpc_view before, after_view;
 		size_t bytes;
 		unsigned bad;
@@ -324,7 +333,7 @@ test_full_group_keeps_its_bounds(void **state)
 {
 	(void)state;
 	const uint64_t detect_ns[6] = {0};
-	struct decision hang = {{T0 + 140, T0 + 3149}, 0, BS_DETAIL_STOPPED, BS_CAUSE_HANG};
+	struct decision hang = {{T0 + 140, T0 + 3149}, 0, BS_DETAIL_STOPPED, SERVICE_HANG};
 	struct decided decided;
 	struct group group;
 	unsigned bad;
@@ -361,8 +370,8 @@ test_segments_that_do_not_tile_stay_bounded(void **state)
 			segment->begin_ns = segment->end_ns >> next_random(&seed) % 64;
 		}
 		const struct decision decisions[2] = {
-			{{T0 + next_random(&seed), T0 + next_random(&seed)}, 0, 0, BS_CAUSE_HANG},
-			{{T0 + next_random(&seed), UINT64_MAX}, 9, 0, BS_CAUSE_CONGESTION}};
+			{{T0 + next_random(&seed), T0 + next_random(&seed)}, 0, 0, SERVICE_HANG},
+			{{T0 + next_random(&seed), UINT64_MAX}, 9, 0, ACCEPT_CONGESTION}};
 		struct bs_rpc_view view;
 		size_t bytes;
 		assert_int_equal(bs_rpc_view(group.bytes, group_bytes(&group), &view, &bytes), 0);

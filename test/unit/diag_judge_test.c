@@ -423,6 +423,9 @@ test_advice_exists_for_every_blame(void **state)
 	assert_non_null(strstr(bs_diag_advice(&hang, BS_DETAIL_PREEMPTED), "scheduler"));
 	hang.buffer = BS_BUFFER_SERVICE;
 	assert_non_null(strstr(bs_diag_advice(&hang, 0), "service"));
+	assert_non_null(strstr(bs_diag_advice(&hang, BS_DETAIL_THROTTLED), "cpu.max"));
+	assert_non_null(strstr(bs_diag_advice(&hang, BS_DETAIL_STOPPED), "SIGSTOP"));
+	assert_non_null(strstr(bs_diag_advice(&hang, BS_DETAIL_STARVED), "no CPU"));
 }
 
 int

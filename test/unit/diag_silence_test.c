@@ -68,12 +68,12 @@ test_one_at_a_time_without_probe_gives_a_set(void **state)
 }
 
 static void
-test_stopped_or_starved_probe_makes_all_a_hang(void **state)
+test_stopped_starved_or_throttled_probe_makes_all_a_hang(void **state)
 {
 	(void)state;
-	const unsigned probes[][2] = {
-		{BS_PROBE_STOPPED, BS_DETAIL_STOPPED}, {BS_PROBE_STARVED, BS_DETAIL_STARVED}};
-	for (unsigned p = 0; p < 2; p++) {
+	const unsigned probes[][2] = {{BS_PROBE_STOPPED, BS_DETAIL_STOPPED},
+		{BS_PROBE_STARVED, BS_DETAIL_STARVED}, {BS_PROBE_THROTTLED, BS_DETAIL_THROTTLED}};
+	for (unsigned p = 0; p < 3; p++) {
 		struct heard *heard = heard_create(false);
 		stop(heard, probes[p][0]);
 		for (uint64_t id = 1000; id < 1004; id++) {
@@ -117,6 +117,192 @@ test_asleep_probe_leaves_the_set(void **state)
 	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
 	assert_alternative(heard_of(heard, 1000), BS_BUFFER_SERVICE, BS_CAUSE_HANG);
 	assert_alternative(heard_of(heard, 1001), BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	heard_destroy(heard);
+}
+
+/* --- what sockets say ------------------------------------------------------------------- */
+
+/* The four of feed_waiting() through a silence with a probe of its sockets. */
+static struct heard *
+stop_with_sockets(
+	unsigned state, unsigned connections, unsigned unread, unsigned unaccepted, unsigned unsent)
+{
+	struct heard *heard = heard_create(false);
+	uint64_t end = BEGIN + 200 * MS;
+
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_silence(heard, BEGIN, end, 1000, 4, 0);
+	feed_sockets(heard, BEGIN + 20 * MS, end - 10 * MS, state, connections, unread, unaccepted,
+		unsent);
+	feed_waiting(heard, end);
+	settle(heard, end);
+	return heard;
+}
+
+static const struct bs_rec_segment *
+segment_of(struct heard *heard, uint64_t id, unsigned buffer, unsigned cause)
+{
+	for (unsigned i = 0; i < heard->verdicts; i++) {
+		const struct bs_rec_segment *segments = group_segments(&heard->group[i]);
+		for (unsigned k = 0; k < group_rpc(&heard->group[i])->segment_count; k++)
+			if (segments[k].rpc_id == id && segments[k].buffer == buffer &&
+				segments[k].cause == cause)
+				return &segments[k];
+	}
+	return NULL;
+}
+
+static void
+test_requests_that_nobody_reads_while_all_sleep_are_a_hang_of_the_socket(void **state)
+{
+	(void)state;
+	struct heard *heard = stop_with_sockets(BS_PROBE_ASLEEP, 4, 4, 0, 0);
+	for (uint64_t id = 1000; id < 1004; id++) {
+		const struct bs_rec_verdict *verdict = heard_of(heard, id);
+		assert_non_null(verdict);
+		assert_blame(verdict->root, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG);
+		assert_int_equal(verdict->detail, BS_DETAIL_UNREAD);
+		assert_int_equal(verdict->alternative_count, 0);
+		assert_int_equal(verdict->via_count, 0);
+		assert_true(verdict->anomalous_by & BS_BY_EVIDENCE);
+		assert_true(verdict->confidence_ppm > 900000);
+		const struct bs_rec_segment *segment =
+			segment_of(heard, id, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG);
+		assert_non_null(segment);
+		/* from when it was given to the end of the silence */
+		assert_int_equal(
+			segment->end_ns - segment->begin_ns, (200 - (id - 1000) * 10) * MS);
+	}
+	bs_diag_advance(heard->diag, BEGIN + 3 * SEC);
+	assert_int_equal(heard->closed, 1);
+	assert_blame(heard->incident[heard->incidents - 1].origin, BS_BUFFER_SERVER_SOCKET_RX,
+		BS_CAUSE_HANG);
+	assert_int_equal(heard->incident[heard->incidents - 1].victims, 4);
+	heard_destroy(heard);
+}
+
+static void
+test_requests_that_nobody_reads_while_it_works_are_contention_of_the_socket(void **state)
+{
+	(void)state;
+	struct heard *heard = stop_with_sockets(BS_PROBE_RUNNING, 4, 4, 0, 0);
+	for (uint64_t id = 1000; id < 1004; id++) {
+		const struct bs_rec_verdict *verdict = heard_of(heard, id);
+		assert_blame(verdict->root, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_CONTENTION);
+		assert_int_equal(verdict->alternative_count, 0);
+	}
+	heard_destroy(heard);
+	/* whether it works is not known: the lesser blame, and the other as alternative */
+	heard = stop_with_sockets(BS_PROBE_UNKNOWN, 4, 4, 0, 0);
+	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_CONTENTION);
+	assert_int_equal(heard_of(heard, 1000)->alternative_count, 1);
+	assert_alternative(heard_of(heard, 1000), BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG);
+	heard_destroy(heard);
+}
+
+static void
+test_one_request_that_was_read_leaves_the_silence_rule(void **state)
+{
+	(void)state;
+	struct heard *heard = stop_with_sockets(BS_PROBE_RUNNING, 4, 3, 0, 0);
+	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	assert_blame(heard_of(heard, 1001)->root, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION);
+	heard_destroy(heard);
+	heard = stop_with_sockets(BS_PROBE_ASLEEP, 4, 3, 0, 3);
+	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	assert_alternative(heard_of(heard, 1000), BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	heard_destroy(heard);
+}
+
+/* Stopped explains that nobody reads, or accepts. */
+static void
+test_stopped_with_unread_requests_is_a_hang_of_the_service(void **state)
+{
+	(void)state;
+	struct heard *heard = stop_with_sockets(BS_PROBE_STOPPED, 4, 4, 4, 0);
+	assert_blame(heard_of(heard, 1002)->root, BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	assert_int_equal(heard_of(heard, 1002)->detail, BS_DETAIL_STOPPED);
+	heard_destroy(heard);
+}
+
+static void
+test_answer_held_in_its_socket_is_not_charged_to_the_service(void **state)
+{
+	(void)state;
+	struct heard *heard = stop_with_sockets(BS_PROBE_ASLEEP, 4, 0, 0, 4);
+	const struct bs_rec_verdict *verdict = heard_of(heard, 1000);
+	assert_blame(verdict->root, BS_BUFFER_SERVER_SOCKET_TX, BS_CAUSE_CONGESTION);
+	assert_int_equal(verdict->alternative_count, 1);
+	assert_alternative(verdict, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP);
+	heard_destroy(heard);
+}
+
+static void
+test_connection_that_is_not_accepted_waits_in_the_accept_queue(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	uint64_t end = BEGIN + 200 * MS;
+	struct group group;
+
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_silence(heard, BEGIN, end, 1000, 2, 0);
+	feed_sockets(heard, BEGIN + 20 * MS, end - 10 * MS, BS_PROBE_ASLEEP, 2, 2, 2, 0);
+	for (unsigned i = 0; i < 2; i++) {
+		group_simple(&group, 1000 + i, 10 + i, BEGIN + i * 10 * MS - 10 * US,
+			BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, end - BEGIN - i * 10 * MS + i * US);
+		/* the second is not the first of its connection: it was accepted long ago */
+		group_rpc(&group)->connect_ns = i == 0 ? 50 * US : 0;
+		group_feed(heard, &group);
+	}
+	settle(heard, end);
+	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVER_ACCEPT, BS_CAUSE_CONGESTION);
+	assert_int_equal(heard_of(heard, 1000)->alternative_count, 0);
+	assert_true(heard_of(heard, 1000)->confidence_ppm > 900000);
+	assert_true(heard_of(heard, 1000)->anomalous_by & BS_BY_OUTLIER);
+	assert_blame(heard_of(heard, 1001)->root, BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG);
+	heard_destroy(heard);
+}
+
+static void
+test_what_was_so_for_less_than_half_of_the_looks_settles_nothing(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	uint64_t end = BEGIN + 200 * MS;
+
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_silence(heard, BEGIN, end, 1000, 4, 0);
+	feed_sockets(heard, BEGIN, BEGIN + 90 * MS, BS_PROBE_ASLEEP, 4, 4, 0, 0);
+	feed_sockets(heard, BEGIN + 90 * MS, end, BS_PROBE_ASLEEP, 4, 0, 0, 0);
+	feed_waiting(heard, end);
+	settle(heard, end);
+	assert_blame(heard_of(heard, 1000)->root, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	assert_alternative(heard_of(heard, 1000), BS_BUFFER_SERVICE, BS_CAUSE_HANG);
+	heard_destroy(heard);
+}
+
+/* Who came when it was over stood behind those that had gathered. */
+static void
+test_backlog_of_unread_requests_leads_back_to_the_socket(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	uint64_t end = BEGIN + 200 * MS;
+	struct group group;
+
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_silence(heard, BEGIN, end, 1000, 4, 0);
+	feed_sockets(heard, BEGIN + 20 * MS, end - 10 * MS, BS_PROBE_ASLEEP, 4, 4, 0, 0);
+	feed_waiting(heard, end);
+	group_simple(&group, 1010, 9, end + MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 50 * MS);
+	group_rpc(&group)->pending = 3;
+	group_feed(heard, &group);
+	settle(heard, end + 60 * MS);
+	const struct bs_rec_verdict *verdict = heard_of(heard, 1010);
+	assert_blame(verdict->root, BS_BUFFER_SERVICE, BS_CAUSE_CONGESTION);
+	assert_int_equal(verdict->via_count, 1);
+	assert_blame(verdict->via[0], BS_BUFFER_SERVER_SOCKET_RX, BS_CAUSE_HANG);
 	heard_destroy(heard);
 }
 
@@ -555,9 +741,19 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_at_a_time_without_probe_gives_a_set),
-		cmocka_unit_test(test_stopped_or_starved_probe_makes_all_a_hang),
+		cmocka_unit_test(test_stopped_starved_or_throttled_probe_makes_all_a_hang),
 		cmocka_unit_test(test_running_probe_leaves_no_hang),
 		cmocka_unit_test(test_asleep_probe_leaves_the_set),
+		cmocka_unit_test(
+			test_requests_that_nobody_reads_while_all_sleep_are_a_hang_of_the_socket),
+		cmocka_unit_test(
+			test_requests_that_nobody_reads_while_it_works_are_contention_of_the_socket),
+		cmocka_unit_test(test_one_request_that_was_read_leaves_the_silence_rule),
+		cmocka_unit_test(test_stopped_with_unread_requests_is_a_hang_of_the_service),
+		cmocka_unit_test(test_answer_held_in_its_socket_is_not_charged_to_the_service),
+		cmocka_unit_test(test_connection_that_is_not_accepted_waits_in_the_accept_queue),
+		cmocka_unit_test(test_what_was_so_for_less_than_half_of_the_looks_settles_nothing),
+		cmocka_unit_test(test_backlog_of_unread_requests_leads_back_to_the_socket),
 		cmocka_unit_test(test_longest_probed_state_wins_and_a_short_probe_settles_nothing),
 		cmocka_unit_test(test_single_pending_rpc_gives_a_set),
 		cmocka_unit_test(test_concurrent_service_silent_over_several_is_a_hang),

@@ -279,6 +279,23 @@ feed_probe(struct heard *heard, uint64_t begin, uint64_t end, unsigned state)
 	assert_int_equal(bs_diag_feed(heard->diag, &probe.head, sizeof(probe)), 0);
 }
 
+/* A probe that looked at sockets: of `connections`, these were so all the time. */
+static inline void
+feed_sockets(struct heard *heard, uint64_t begin, uint64_t end, unsigned state,
+	unsigned connections, unsigned unread, unsigned unaccepted, unsigned unsent)
+{
+	struct bs_rec_probe probe = {.t_begin = begin,
+		.t_end = end,
+		.threads = 1,
+		.state = (uint8_t)state,
+		.connections = (uint8_t)connections,
+		.unread = (uint8_t)unread,
+		.unaccepted = (uint8_t)unaccepted,
+		.unsent = (uint8_t)unsent};
+	bs_record_head(&probe.head, BS_REC_PROBE, 0);
+	assert_int_equal(bs_diag_feed(heard->diag, &probe.head, sizeof(probe)), 0);
+}
+
 static inline void
 feed_episode(struct heard *heard, unsigned buffer, unsigned type, uint64_t begin, uint64_t end,
 	unsigned upstream, unsigned lcore)

@@ -61,7 +61,7 @@ fill(union any *any, enum bs_record_type type)
 	switch (type) {
 	case BS_REC_HELLO:
 		any->hello.magic = 0xB5C09E12u;
-		any->hello.version = 1;
+		any->hello.version = 2;
 		break;
 	case BS_REC_NAME:
 		any->name.kind = BS_NAME_BUFFER;
@@ -84,6 +84,10 @@ fill(union any *any, enum bs_record_type type)
 		any->probe.state = BS_PROBE_ASLEEP;
 		any->probe.t_begin = T0;
 		any->probe.t_end = T0;
+		any->probe.connections = 3;
+		any->probe.unread = 3;
+		any->probe.unaccepted = 3;
+		any->probe.unsent = 3;
 		break;
 	case BS_REC_SILENCE:
 		any->silence.t_begin = T0;
@@ -226,12 +230,13 @@ struct field {
 #define VERDICT(member, value, ok) FIELD(BS_REC_VERDICT, bs_rec_verdict, member, value, ok)
 #define INCIDENT(member, value, ok) FIELD(BS_REC_INCIDENT, bs_rec_incident, member, value, ok)
 
-/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 6 details, the reasons from 16; services
+/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 8 details, the reasons from 16; services
  * to 256. */
 static const struct field fields[] = {
 	HELLO(magic, 0x129EC0B5, false), /* written on a machine of the other byte order */
 	HELLO(version, 0, false),
-	HELLO(version, 2, false),
+	HELLO(version, 1, false),
+	HELLO(version, 3, false),
 	NAME(kind, 0, false),
 	NAME(kind, BS_NAME_SERVICE, true),
 	NAME(kind, BS_NAME_PROTOCOL, true),
@@ -299,8 +304,8 @@ static const struct field fields[] = {
 	SEGMENT(buffer, 31, false),
 	SEGMENT(buffer, 1023, true),
 	SEGMENT(buffer, 1024, false),
-	SEGMENT(detail, 5, true),
-	SEGMENT(detail, 6, false),
+	SEGMENT(detail, 7, true),
+	SEGMENT(detail, 8, false),
 	SEGMENT(detail, 15, false),
 	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT - 1, true),
 	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT, false),
@@ -314,7 +319,7 @@ static const struct field fields[] = {
 	EVENT(t_end, T0 - 1, false),
 	EVENT(buffer, 16, false),
 	EVENT(upstream, 16, false),
-	EVENT(detail, 6, false),
+	EVENT(detail, 8, false),
 	EVENT(type, 5, true),
 	EVENT(type, 6, false), /* compute is a cause, not an event */
 	EVENT(quality, 3, false),
@@ -329,12 +334,18 @@ static const struct field fields[] = {
 	PROBE(service, 257, false),
 	PROBE(state, 0, false),
 	PROBE(state, 1, true),
-	PROBE(state, 5, false),
+	PROBE(state, 6, true),
+	PROBE(state, 7, false),
+	PROBE(connections, 2, false), /* fewer than those of which something is told */
+	PROBE(connections, 4, true),
+	PROBE(unread, 4, false),
+	PROBE(unaccepted, 4, false),
+	PROBE(unsent, 4, false),
 	PROBE(t_end, T0 - 1, false),
 	FIELD(BS_REC_THRESHOLD, bs_rec_threshold, service, 257, false),
 	VERDICT(share_ppm, 1000001, false),
 	VERDICT(confidence_ppm, 1000001, false),
-	VERDICT(detail, 6, false),
+	VERDICT(detail, 8, false),
 	VERDICT(anomalous_by, 8, false),
 	VERDICT(baseline_warm, 2, false),
 	VERDICT(chronic, 2, false),
@@ -352,7 +363,7 @@ static const struct field fields[] = {
 	INCIDENT(t_end, T0 - 1, false),
 	INCIDENT(origin.buffer, 16, false),
 	INCIDENT(origin.cause, 11, false),
-	INCIDENT(detail, 6, false),
+	INCIDENT(detail, 8, false),
 	INCIDENT(open, 2, false),
 	INCIDENT(culprit_count, 4, false),
 	INCIDENT(culprit_kind[2], 6, false),
@@ -678,7 +689,7 @@ words_are_found_by_number_and_unknown_numbers_are_marked(void **state)
 	assert_string_equal(bs_inferred_buffer_text(16), "?");
 	assert_string_equal(bs_detail_text(0), "");
 	assert_string_equal(bs_detail_text(5), "starved");
-	assert_string_equal(bs_detail_text(6), "?");
+	assert_string_equal(bs_detail_text(8), "?");
 	assert_string_equal(bs_detail_text(16), "rx_missed");
 	assert_string_equal(bs_detail_text(22), "app_queue_full");
 	assert_string_equal(bs_detail_text(16 + BS_REASON_COUNT), "?");
