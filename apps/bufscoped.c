@@ -98,6 +98,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 	struct program *program = context;
 
 	bs_dataplane_snapshot(program->dataplane, snapshot);
+	bs_probe_snapshot(program->probe, snapshot);
 	snapshot->analyzer_restarts = program->analyzer.spawner.restarts;
 	snapshot->clock = program->clock;
 	return 0;
@@ -227,6 +228,7 @@ start_dataplane(struct program *program)
 	program->probe = bs_probe_create(program->dataplane);
 	if (program->probe == NULL)
 		return -ENOMEM;
+	bs_probe_find(program->probe, bs_clock_now_ns());
 	learn_names(program);
 	return start_sockets(program);
 }

@@ -50,7 +50,8 @@ struct bs_config_service {
 	char protocol[24];	     /* "auto" or a name of bs_framers */
 	uint64_t slo_ns;	     /* 0 = none */
 	char tenant[24];
-	char pid_file[BS_CONFIG_TEXT]; /* "" = none: not probed */
+	char pid_file[BS_CONFIG_TEXT]; /* "" = none: found by its socket */
+	bool probe;
 	struct bs_config_operation operations[BS_CONFIG_OPERATIONS];
 	unsigned operation_count;
 };

@@ -306,6 +306,7 @@ static const struct config_word mode_words[] = {
 	{"child", MODE_CHILD}, {"external", MODE_EXTERNAL}, {"off", MODE_OFF}, {NULL, 0}};
 static const struct config_word offload_words[] = {
 	{"auto", 0}, {"off", 1}, {NULL, CONFIG_WORD_NOT_BUILT}};
+static const struct config_word probe_words[] = {{"auto", 1}, {"off", 0}, {NULL, 0}};
 static const struct config_word services_words[] = {{"auto", CONFIG_WORD_NOT_BUILT}, {NULL, 0}};
 
 static const struct config_key eal_keys[] = {
@@ -360,6 +361,7 @@ static const struct config_key service_keys[] = {
 		IN(bs_config_service, slo_ns)},
 	{"class", CONFIG_OBJECT, "{}", .keys = class_keys},
 	{"tenant", CONFIG_TEXT, "null", .null_ok = true, IN(bs_config_service, tenant)},
+	{"probe", CONFIG_WORD, "\"auto\"", .words = probe_words, IN(bs_config_service, probe)},
 	{"pid_file", CONFIG_OWN, "null", .set = set_pid_file, IN(bs_config_service, pid_file),
 		.allowed = "an absolute path of up to 127 characters, null"},
 	{"operations", CONFIG_LIST, "[]", .reload = true, .keys = operation_keys,

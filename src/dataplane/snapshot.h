@@ -102,6 +102,30 @@ struct bs_snapshot_service {
 	struct bs_snapshot_quantiles latency, service;
 };
 
+/* How a service is probed, or why it is not. */
+#define BS_PROBE_HOWS(X)                                                                           \
+	X(OFF, "off (services[].probe)")                                                           \
+	X(PID_FILE, "by pid_file")                                                                 \
+	X(SOCKET, "by socket")                                                                     \
+	X(LOOKING, "looking for its process")                                                      \
+	X(NO_PID, "pid_file names no process of this PID namespace")                               \
+	X(ELSEWHERE, "no network namespace of this host has its address")                          \
+	X(NO_LISTENER, "nothing listens at its address and port")                                  \
+	X(AMBIGUOUS, "it listens in several network namespaces: give its pid_file")                \
+	X(HIDDEN, "sockets only: its process is not of this PID namespace")                        \
+	X(NO_LOOK, "not found among the processes that may be looked at (needs CAP_SYS_PTRACE, "   \
+		   "CAP_DAC_READ_SEARCH)")                                                         \
+	X(NO_ENTER, "not found in the network namespaces that may be entered (needs "              \
+		    "CAP_SYS_ADMIN)")
+
+#define BS_X_PROBE(name, text) BS_PROBE_##name,
+enum bs_probe_how { BS_PROBE_HOWS(BS_X_PROBE) BS_PROBE_HOW_COUNT };
+
+struct bs_snapshot_probe {
+	enum bs_probe_how how;
+	uint32_t pid, more; /* first process that listens, and how many more */
+};
+
 struct bs_snapshot_lcore {
 	unsigned lcore, cpu;
 	int numa;
@@ -124,6 +148,8 @@ struct bs_snapshot {
 	/* By service number, summed over lcores; at BS_MAX_SERVICES: other. */
 	struct bs_rec_service services[BS_MAX_SERVICES + 1];
 	struct bs_snapshot_service latencies[BS_MAX_SERVICES + 1]; /* likewise */
+	struct bs_snapshot_probe
+		probes[BS_MAX_SERVICES];   /* set by the program, whose probe it is */
 	uint64_t parse[BS_PARSE_COUNT];	   /* what the received packets were */
 	uint64_t reasons[BS_REASON_COUNT]; /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];

@@ -273,6 +273,22 @@ quantiles(const struct bs_snapshot_quantiles *from)
 		from->count, from->min, from->p50, from->p90, from->p99, from->max};
 }
 
+#define X_HOW(name, text) [BS_PROBE_##name] = text,
+static const char *const probe_hows[BS_PROBE_HOW_COUNT] = {BS_PROBE_HOWS(X_HOW)};
+
+static json_t *
+probe_json(const struct bs_snapshot_probe *probe)
+{
+	const char *how = probe->how < BS_PROBE_HOW_COUNT ? probe_hows[probe->how] : "?";
+
+	if (probe->how != BS_PROBE_PID_FILE && probe->how != BS_PROBE_SOCKET)
+		return json_string(how);
+	if (probe->more == 0)
+		return json_sprintf("pid %" PRIu32 " %s", probe->pid, how);
+	return json_sprintf(
+		"pid %" PRIu32 " and %" PRIu32 " more %s", probe->pid, probe->more, how);
+}
+
 static json_t *
 service_json(
 	const struct bs_status_source *source, const struct bs_snapshot *snapshot, unsigned index)
@@ -302,6 +318,10 @@ service_json(
 	if (object != NULL)
 		json_object_set_new(object, "slo_ns",
 			latencies->slo_ns != 0 ? number(latencies->slo_ns) : json_null());
+	if (object != NULL)
+		json_object_set_new(object, "probe",
+			index < config->service_count ? probe_json(&snapshot->probes[index])
+						      : json_null());
 	return object;
 }
 

@@ -21,8 +21,17 @@
 #include <unistd.h>
 
 #include "probe.h"
+#include "probe_process.h"
 
 #define PATIENCE_NS (15 * GB_S)
+
+/* What the process is like now. */
+static int
+sample_now(int pid, struct bs_probe_sample *sample)
+{
+	memset(sample, 0, sizeof(*sample));
+	return bs_probe_sample(pid, sample);
+}
 
 /* --- samples ------------------------------------------------------------------------ */
 
@@ -77,8 +86,8 @@ a_process_that_is_not_there_is_none(void **state)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(bs_probe_sample(pid, &sample), -ESRCH);
-	assert_int_equal(bs_probe_sample(-1, &sample), -ESRCH);
+	assert_int_equal(sample_now(pid, &sample), -ESRCH);
+	assert_int_equal(sample_now(-1, &sample), -ESRCH);
 }
 
 static void
@@ -87,7 +96,7 @@ this_process_is_seen_with_its_threads(void **state)
 	struct bs_probe_sample sample;
 
 	(void)state;
-	assert_int_equal(bs_probe_sample(getpid(), &sample), 0);
+	assert_int_equal(sample_now(getpid(), &sample), 0);
 	assert_true(sample.threads >= 1);
 	assert_true(sample.cpu_ns > 0);
 	assert_int_equal(sample.stopped, 0);
@@ -141,10 +150,10 @@ is_seen(pid_t pid, unsigned state)
 		const uint64_t t_begin = real_now_ns();
 		struct bs_probe_sample before, after;
 
-		assert_int_equal(bs_probe_sample(pid, &before), 0);
+		assert_int_equal(sample_now(pid, &before), 0);
 		while (real_now_ns() < t_begin + 10 * GB_MS)
 			sched_yield();
-		assert_int_equal(bs_probe_sample(pid, &after), 0);
+		assert_int_equal(sample_now(pid, &after), 0);
 		if (bs_probe_state(&before, &after, real_now_ns() - t_begin) == state)
 			return true;
 	}
@@ -398,11 +407,11 @@ cpu_time_that_left_with_a_thread_is_not_told_as_used(void **state)
 	gb = open_probed(&flow);
 	probe = bs_probe_create(gb->dataplane);
 	while (sample.cpu_ns < 30 * GB_MS && real_now_ns() < t_end)
-		assert_int_equal(bs_probe_sample(pid, &sample), 0);
+		assert_int_equal(sample_now(pid, &sample), 0);
 	assert_int_equal(step_at(gb, probe, 2 * GB_MS), 1);
 	assert_int_equal(write(go, "g", 1), 1);
 	while (sample.threads != 1 && real_now_ns() < t_end)
-		assert_int_equal(bs_probe_sample(pid, &sample), 0);
+		assert_int_equal(sample_now(pid, &sample), 0);
 	assert_int_equal(sample.threads, 1);
 	assert_int_equal(step_at(gb, probe, 22 * GB_MS), 1);
 	gb_collect(gb, 1);
@@ -414,19 +423,6 @@ cpu_time_that_left_with_a_thread_is_not_told_as_used(void **state)
 	gb_close(gb);
 	close(go);
 	end_process(pid);
-}
-
-static void
-no_pid_file_is_no_probe(void **state)
-{
-	struct gb *gb = gb_open(NULL);
-	struct bs_probe *probe = bs_probe_create(gb->dataplane);
-
-	(void)state;
-	assert_int_equal(bs_probe_step(probe, GB_T0), -1);
-	bs_probe_destroy(probe);
-	bs_probe_destroy(NULL);
-	gb_close(gb);
 }
 
 int
@@ -442,7 +438,6 @@ main(void)
 		GB_TEST(a_pid_file_that_names_no_process_is_no_evidence),
 		GB_TEST(a_service_that_was_restarted_is_found_again),
 		GB_TEST(cpu_time_that_left_with_a_thread_is_not_told_as_used),
-		GB_TEST(no_pid_file_is_no_probe),
 	};
 
 	return cmocka_run_group_tests_name(

@@ -90,6 +90,7 @@ required_keys_alone_give_the_documented_defaults(void **state)
 	assert_int_equal(config.services[0].slo_ns, 0);
 	assert_string_equal(config.services[0].protocol, "auto");
 	assert_string_equal(config.services[0].pid_file, "");
+	assert_true(config.services[0].probe);
 	assert_int_equal(config.services[0].class_in, 0);
 }
 
@@ -110,7 +111,7 @@ given_values_land_where_they_belong(void **state)
 		"\"response\":{\"at\":2,\"mask\":128,\"value\":128}}],"
 		"\"services\":[{\"name\":\"kv\",\"address\":\"2001:db8::1\",\"port\":9,"
 		"\"protocol\":\"mine\",\"slo\":\"1.5ms\",\"class\":{\"in\":1,\"out\":2},"
-		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\","
+		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\",\"probe\":\"off\","
 		"\"operations\":[{\"match\":\"GET\",\"slo\":\"2s\"}]}],"
 		"\"shim\":{\"tag\":\"off\",\"tcp\":\"off\",\"udp\":\"udp-option\"},\"analyzer\":{"
 		"\"mode\":\"external\","
@@ -146,6 +147,7 @@ given_values_land_where_they_belong(void **state)
 	assert_int_equal(config.services[0].class_out, 2);
 	assert_string_equal(config.services[0].tenant, "t");
 	assert_string_equal(config.services[0].pid_file, "/run/kv.pid");
+	assert_false(config.services[0].probe);
 	assert_string_equal(config.services[0].operations[0].match, "GET");
 	assert_int_equal(config.services[0].operations[0].slo_ns, 2000000000);
 	assert_int_equal(config.shim.tag, BS_SHIM_OFF);

@@ -247,7 +247,43 @@ services_show_their_counts_and_other_comes_last(void **state)
 	assert_int_equal(number(json_array_get(services, 0), "rpcs"), 100);
 	assert_int_equal(number(json_array_get(services, 0), "answered"), 98);
 	assert_string_equal(text(json_array_get(services, 1), "service"), "other");
+	assert_true(json_is_null(json_object_get(json_array_get(services, 1), "probe")));
 	json_decref(result);
+}
+
+static void
+services_say_how_they_are_probed(void **state)
+{
+	static const struct {
+		struct bs_snapshot_probe probe;
+		const char *text;
+	} all[] = {
+		{{BS_PROBE_OFF, 0, 0}, "off (services[].probe)"},
+		{{BS_PROBE_PID_FILE, 123, 0}, "pid 123 by pid_file"},
+		{{BS_PROBE_SOCKET, 123, 0}, "pid 123 by socket"},
+		{{BS_PROBE_SOCKET, 123, 3}, "pid 123 and 3 more by socket"},
+		{{BS_PROBE_ELSEWHERE, 0, 0}, "no network namespace of this host has its address"},
+		{{BS_PROBE_HOW_COUNT, 0, 0}, "?"},
+	};
+	struct fake *fake = *state;
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		fake->snapshot.probes[0] = all[i].probe;
+		json_t *result = ask(fake, "/bufscope/services", NULL);
+		json_t *service = json_array_get(json_object_get(result, "services"), 0);
+
+		assert_string_equal(text(service, "probe"), all[i].text);
+		json_decref(result);
+	}
+	/* the telemetry socket cuts longer texts */
+	for (unsigned how = 0; how < BS_PROBE_HOW_COUNT; how++) {
+		fake->snapshot.probes[0].how = (enum bs_probe_how)how;
+		json_t *result = ask(fake, "/bufscope/services", NULL);
+		json_t *service = json_array_get(json_object_get(result, "services"), 0);
+
+		assert_in_range(strlen(text(service, "probe")), 1, 127);
+		json_decref(result);
+	}
 }
 
 static void
@@ -389,6 +425,7 @@ main(void)
 		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),
 		TEST(lists_are_paged_by_an_offset_and_a_wrong_one_is_refused),
 		TEST(services_show_their_counts_and_other_comes_last),
+		TEST(services_say_how_they_are_probed),
 		TEST(an_rpc_is_found_by_its_id_with_verdict_and_segments),
 		TEST(incidents_carry_their_origin_and_advice),
 		TEST(counters_have_every_key_of_their_tables),
