@@ -37,9 +37,11 @@ struct answer {
 static void
 put(struct answer *answer, uint64_t value, unsigned bytes, bool network)
 {
-	for (unsigned i = 0; i < bytes; i++)
-		answer->bytes[answer->n + i] =
-			(uint8_t)(value >> 8 * (network ? bytes - 1 - i : i));
+	for (unsigned i = 0; i < bytes; i++) {
+		const unsigned place = network ? bytes - 1 - i : i;
+
+		answer->bytes[answer->n + i] = place < 8 ? (uint8_t)(value >> 8 * place) : 0;
+	}
 	answer->n += bytes;
 }
 
