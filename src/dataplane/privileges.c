@@ -49,7 +49,7 @@ static bool
 has_probed_services(const struct bs_config *config)
 {
 	for (unsigned i = 0; i < config->service_count; i++) {
-		if (config->services[i].pid_file[0] != '\0')
+		if (config->services[i].probe)
 			return true;
 	}
 	return false;
@@ -63,9 +63,10 @@ static const struct {
 		 "take the XDP program and promiscuous mode off at the end"},
 		has_kernel_interfaces},
 	{{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH",
-		 "read the pid file of a probed service, wherever it is"},
+		 "find another user's service, by its sockets or its pid file"},
 		has_probed_services},
-	{{CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "see another user's threads if /proc hides them"},
+	{{CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+		 "find another user's service, and see its threads if /proc hides them"},
 		has_probed_services},
 };
 

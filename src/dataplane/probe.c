@@ -191,8 +191,9 @@ end_search(struct bs_probe *probe, uint64_t t)
 		probed->wanted = probed->target.pid_count == 0;
 		all = all && !probed->wanted;
 		say(probed, found_how(&probed->target));
-		/* a namespace that has gone must not live on by our socket */
-		if (probed->target.inode_count == 0 && probe->pause_ns >= SEARCH_LAST_NS)
+		/* a namespace without processes must not live on by our socket for long */
+		if (probed->target.inode_count == 0 && probe->pause_ns >= SEARCH_LAST_NS &&
+			!bs_finder_saw(probe->finder, probed->target.netns))
 			bs_target_fini(&probed->target);
 	}
 	probe->searching = false;

@@ -138,6 +138,12 @@ settle(struct bs_target *target, ino_t netns, int *diag)
 	if (count < 0)
 		return count;
 	target->flags |= BS_FIND_ADDRESS;
+	if (count == 0 && target->diag < 0) {
+		/* a service may come: the namespace could not be entered later */
+		target->netns = netns;
+		target->diag = *diag;
+		*diag = -1;
+	}
 	if (count == 0)
 		return 0;
 	if (target->flags & BS_FIND_SOCKET) {
@@ -273,10 +279,10 @@ look_again(struct bs_target *target)
 
 	if (diag < 0)
 		return;
-	target->diag = -1;
+	target->diag = -1; /* given back, also where nothing listens now */
 	settle(target, target->netns, &diag);
 	if (diag >= 0)
-		target->diag = diag; /* nothing listens there, or not yet again */
+		close(diag); /* the kernel does not answer it */
 }
 
 void
@@ -294,16 +300,13 @@ bs_finder_begin(struct bs_finder *finder, struct bs_target *const *targets, unsi
 	finder->phase = count > 0 ? NAMESPACES : IDLE;
 }
 
-static bool
-is_visited(struct bs_finder *finder, ino_t netns)
+bool
+bs_finder_saw(const struct bs_finder *finder, ino_t netns)
 {
 	for (unsigned i = 0; i < finder->visited_count; i++) {
 		if (finder->visited[i] == netns)
 			return true;
 	}
-	if (finder->visited_count == NAMESPACES_MAX)
-		return true;
-	finder->visited[finder->visited_count++] = netns;
 	return false;
 }
 
@@ -337,8 +340,10 @@ visit_next(struct bs_finder *finder)
 {
 	int ret;
 
-	if (finder->netns == 0 || is_visited(finder, finder->netns))
+	if (finder->netns == 0 || bs_finder_saw(finder, finder->netns) ||
+		finder->visited_count == NAMESPACES_MAX)
 		return 2;
+	finder->visited[finder->visited_count++] = finder->netns;
 	ret = visit(finder, finder->pid, finder->netns, finder->targets, finder->target_count);
 	if (ret == -EPERM || ret == -EACCES)
 		note(finder, BS_FIND_NO_ENTER);

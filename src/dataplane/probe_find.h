@@ -57,6 +57,9 @@ void bs_finder_begin(struct bs_finder *finder, struct bs_target *const *targets,
 /* Goes on for about `budget` system calls. True: there is no search, or it has ended. */
 bool bs_finder_step(struct bs_finder *finder, unsigned budget);
 
+/* Was a process seen in that namespace by the last search? */
+bool bs_finder_saw(const struct bs_finder *finder, ino_t netns);
+
 /*
  * Looks for the target's sockets in the namespace of this process only; fills all but
  * pids. 0, or -errno.

@@ -63,6 +63,9 @@ def expect_clean(iface):
     expect(now["promiscuity"] == 0, f"{iface} has promiscuity {now['promiscuity']}")
 
 
+UNPROBED = [{"name": "kv", "address": SERVICE, "port": 6379, "protocol": "resp", "probe": "off"}]
+
+
 def standard(lab):
     """The harness makes interfaces promiscuous; here that is bufscoped's to do and undo.
 
@@ -84,7 +87,7 @@ def serves(lab, requests=200):
 def threads_drop_all_but_the_end_needs(lab):
     """Every thread, also those that telemetry makes later; then the interfaces are clean."""
     standard(lab)
-    dataplane = lab.bufscoped().start()
+    dataplane = lab.bufscoped(services=UNPROBED).start()
     pid = dataplane.process.pid
     serves(lab)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
@@ -115,7 +118,7 @@ def interfaces_that_were_promiscuous_stay_so(lab):
 
 def another_user_serves_as_well(lab):
     standard(lab)
-    dataplane = lab.bufscoped(privileges={"user": "nobody"}).start()
+    dataplane = lab.bufscoped(privileges={"user": "nobody"}, services=UNPROBED).start()
     serves(lab)
     expect_dropped(dataplane.process.pid, NOBODY)
     expect(dataplane.ask("status")["privileges"]["user"] == "nobody", "status tells another user")
@@ -156,6 +159,11 @@ def the_probe_sees_what_is_another_users(lab):
     load.requests()
     wait_for("a hang that the probe explains", lambda: [
         one for one in dataplane.anomalies() if one["root_cause"]["detail"] == "stopped"])
+    dataplane.stop()
+    dataplane = lab.bufscoped(services=[{"name": "kv", "address": SERVICE, "port": 6380,
+                                         "protocol": "resp"}]).start()
+    wait_for("it to be found by its socket", lambda: dataplane.ask("services")["services"][0][
+        "probe"] == f"pid {pid} by socket")
 
 
 def connects(path, kind, user, group):
