@@ -166,7 +166,7 @@ static enum bs_probe_how
 found_how(const struct bs_target *target)
 {
 	if (target->pid_count > 0)
-		return BS_PROBE_SOCKET;
+		return target->diag >= 0 ? BS_PROBE_SOCKET : BS_PROBE_THREADS;
 	if (target->flags & BS_FIND_AMBIGUOUS)
 		return BS_PROBE_AMBIGUOUS;
 	if (target->flags & BS_FIND_SOCKET)
@@ -364,6 +364,14 @@ begin_silence(struct bs_probe *probe, struct probed *probed)
 	bs_cgroup_open(&probed->cgroup, &probe->mounts, path);
 }
 
+/* Is there anything to look at? */
+static bool
+can_look(const struct probed *probed)
+{
+	return probed->by_file || probed->target.pid_count > 0 ||
+	       (probed->target.inode_count > 0 && probed->target.diag >= 0);
+}
+
 /* Looks at a silent service. */
 static void
 look(struct bs_probe *probe, struct probed *probed, uint64_t t)
@@ -378,7 +386,7 @@ look(struct bs_probe *probe, struct probed *probed, uint64_t t)
 		if (probed->by_file &&
 			(!take_pid_file(probe, probed) || sample_threads(probed, &sample) != 0))
 			return;
-		if (!probed->by_file && probed->target.inode_count == 0)
+		if (!can_look(probed))
 			return;
 	}
 	if (probed->t_first == 0)
@@ -397,13 +405,6 @@ look(struct bs_probe *probe, struct probed *probed, uint64_t t)
 	probed->last = sample;
 	if (t - probed->t_first >= (probed->cgroup.stat_count > 0 ? TELL_QUOTA_NS : TELL_NS))
 		tell(probe, probed);
-}
-
-/* Is there anything to look at? */
-static bool
-can_look(const struct probed *probed)
-{
-	return probed->by_file || probed->target.pid_count > 0 || probed->target.inode_count > 0;
 }
 
 int

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proc_net.h"
 #include "sock_diag.h"
 
 #define NAMESPACES_MAX 1024u
@@ -101,17 +102,25 @@ takes(const struct bs_sock *sock, const uint8_t wanted[16])
 	return v4 && memcmp(local, mapped, 12) == 0 && memcmp(local + 12, zero, 4) == 0;
 }
 
+/* A namespace as a sock_diag socket in it shows it, or without one (-1) a /proc/<pid>/net. */
+struct view {
+	int diag, proc;
+};
+
 /* Who listens, over TCP or else UDP. Returns how many sockets, or -errno. */
 static int
-find_sockets(int diag, const struct bs_target *target, uint32_t inodes[BS_TARGET_SOCKETS],
-	unsigned *transport)
+find_sockets(const struct view *view, const struct bs_target *target,
+	uint32_t inodes[BS_TARGET_SOCKETS], unsigned *transport)
 {
 	static const unsigned transports[] = {IPPROTO_TCP, IPPROTO_UDP};
 	struct bs_sock socks[BOUND_MAX];
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < 2 && count == 0; i++) {
-		int bound = bs_sock_diag_bound(diag, transports[i], target->port, socks, BOUND_MAX);
+		int bound = view->diag >= 0 ? bs_sock_diag_bound(view->diag, transports[i],
+						      target->port, socks, BOUND_MAX)
+					    : bs_proc_net_bound(view->proc, transports[i],
+						      target->port, socks, BOUND_MAX);
 
 		/* a kernel without udp_diag */
 		if (bound == -ENOENT && i == 1)
@@ -127,13 +136,13 @@ find_sockets(int diag, const struct bs_target *target, uint32_t inodes[BS_TARGET
 	return (int)count;
 }
 
-/* Takes the place for the target's if it listens here; *diag is taken then. */
+/* Takes the place for the target's if it listens here; view->diag is taken then. */
 static int
-settle(struct bs_target *target, ino_t netns, int *diag)
+settle(struct bs_target *target, ino_t netns, struct view *view)
 {
 	uint32_t inodes[BS_TARGET_SOCKETS];
 	unsigned transport = 0;
-	int count = find_sockets(*diag, target, inodes, &transport);
+	int count = find_sockets(view, target, inodes, &transport);
 
 	if (count < 0)
 		return count;
@@ -141,8 +150,8 @@ settle(struct bs_target *target, ino_t netns, int *diag)
 	if (count == 0 && target->diag < 0) {
 		/* a service may come: the namespace could not be entered later */
 		target->netns = netns;
-		target->diag = *diag;
-		*diag = -1;
+		target->diag = view->diag;
+		view->diag = -1;
 	}
 	if (count == 0)
 		return 0;
@@ -156,34 +165,62 @@ settle(struct bs_target *target, ino_t netns, int *diag)
 	memcpy(target->inodes, inodes, sizeof(inodes));
 	target->inode_count = (unsigned)count;
 	bs_target_fini(target);
-	target->diag = *diag;
-	*diag = -1;
+	target->diag = view->diag;
+	view->diag = -1;
 	return 0;
+}
+
+/* Found there before, and looked at again. */
+static bool
+is_known(const struct bs_target *target, ino_t netns)
+{
+	return target->inode_count > 0 && target->netns == netns;
 }
 
 static int
 look_around(const struct visit *visit)
 {
+	struct view view = {.diag = -1, .proc = -1};
 	struct ifaddrs *addresses;
-	int diag = -1, ret = 0;
+	int ret = 0;
 
 	if (getifaddrs(&addresses) != 0)
 		return -errno;
 	for (unsigned i = 0; i < visit->count && ret == 0; i++) {
 		struct bs_target *target = visit->targets[i];
 
-		const bool here = target->inode_count > 0 && target->netns == visit->netns;
-
-		/* or found here before, and looked at again */
-		if (here || !holds(addresses, target->address))
+		if (is_known(target, visit->netns) || !holds(addresses, target->address))
 			continue;
-		if (diag < 0)
-			diag = bs_sock_diag_open();
-		ret = diag < 0 ? diag : settle(target, visit->netns, &diag);
+		if (view.diag < 0)
+			view.diag = bs_sock_diag_open();
+		ret = view.diag < 0 ? view.diag : settle(target, visit->netns, &view);
 	}
-	if (diag >= 0)
-		close(diag);
+	if (view.diag >= 0)
+		close(view.diag);
 	freeifaddrs(addresses);
+	return ret;
+}
+
+/* What can be seen of a namespace that may not be entered. */
+static int
+look_from_outside(int pid, const struct visit *visit)
+{
+	struct view view = {.diag = -1};
+	char path[40];
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/net", pid);
+	view.proc = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (view.proc < 0)
+		return -errno;
+	for (unsigned i = 0; i < visit->count && ret == 0; i++) {
+		struct bs_target *target = visit->targets[i];
+
+		if (!is_known(target, visit->netns) &&
+			bs_proc_net_holds(view.proc, target->address))
+			ret = settle(target, visit->netns, &view);
+	}
+	close(view.proc);
 	return ret;
 }
 
@@ -219,7 +256,7 @@ visit(struct bs_finder *finder, int pid, ino_t netns, struct bs_target *const *t
 	if (visit.ret == 0)
 		pthread_join(thread, NULL);
 	close(visit.fd);
-	return visit.ret;
+	return visit.ret == -EPERM ? look_from_outside(pid, &visit) : visit.ret;
 }
 
 /* --- the search ----------------------------------------------------------------------- */
@@ -275,14 +312,14 @@ note(struct bs_finder *finder, unsigned flags)
 static void
 look_again(struct bs_target *target)
 {
-	int diag = target->diag;
+	struct view view = {.diag = target->diag, .proc = -1};
 
-	if (diag < 0)
+	if (view.diag < 0)
 		return;
 	target->diag = -1; /* given back, also where nothing listens now */
-	settle(target, target->netns, &diag);
-	if (diag >= 0)
-		close(diag); /* the kernel does not answer it */
+	settle(target, target->netns, &view);
+	if (view.diag >= 0)
+		close(view.diag); /* the kernel does not answer it */
 }
 
 void

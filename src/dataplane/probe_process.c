@@ -71,7 +71,7 @@ bs_probe_sample(int pid, struct bs_probe_sample *sample)
 	dir = opendir(path);
 	if (dir == NULL)
 		return -ESRCH;
-	while (sample->threads - before < BS_PROBE_THREADS && (entry = readdir(dir)) != NULL) {
+	while (sample->threads - before < BS_SAMPLE_THREADS && (entry = readdir(dir)) != NULL) {
 		if (isdigit((unsigned char)entry->d_name[0]))
 			thread_sample(dirfd(dir), entry->d_name, sample);
 	}

@@ -19,10 +19,10 @@ struct bs_probe_sample {
 };
 
 /*
- * Adds the threads of /proc/<pid>/task, the first BS_PROBE_THREADS of them. 0, or
+ * Adds the threads of /proc/<pid>/task, the first BS_SAMPLE_THREADS of them. 0, or
  * -ESRCH if there is no such process.
  */
-#define BS_PROBE_THREADS 256u
+#define BS_SAMPLE_THREADS 256u
 int bs_probe_sample(int pid, struct bs_probe_sample *sample);
 
 /* enum bs_probe_state of the time between two samples, elapsed_ns apart. */

@@ -107,6 +107,7 @@ struct bs_snapshot_service {
 	X(OFF, "off (services[].probe)")                                                           \
 	X(PID_FILE, "by pid_file")                                                                 \
 	X(SOCKET, "by socket")                                                                     \
+	X(THREADS, "by socket (its queues may not be looked at: CAP_SYS_ADMIN)")                   \
 	X(LOOKING, "looking for its process")                                                      \
 	X(NO_PID, "pid_file names no process of this PID namespace")                               \
 	X(ELSEWHERE, "no network namespace of this host has its address")                          \

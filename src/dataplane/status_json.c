@@ -281,7 +281,8 @@ probe_json(const struct bs_snapshot_probe *probe)
 {
 	const char *how = probe->how < BS_PROBE_HOW_COUNT ? probe_hows[probe->how] : "?";
 
-	if (probe->how != BS_PROBE_PID_FILE && probe->how != BS_PROBE_SOCKET)
+	if (probe->how != BS_PROBE_PID_FILE && probe->how != BS_PROBE_SOCKET &&
+		probe->how != BS_PROBE_THREADS)
 		return json_string(how);
 	if (probe->more == 0)
 		return json_sprintf("pid %" PRIu32 " %s", probe->pid, how);

@@ -38,8 +38,8 @@ def probe_of(dataplane):
     return dataplane.ask("services")["services"][0]["probe"]
 
 
-def probed(dataplane, pid, timeout=10):
-    wanted = f"pid {pid} by socket"
+def probed(dataplane, pid, timeout=10, by="by socket"):
+    wanted = f"pid {pid} {by}"
     wait_for(wanted, lambda: probe_of(dataplane) == wanted, timeout)
 
 
@@ -106,6 +106,29 @@ def a_restarted_redis_is_found_again(lab):
     probed(dataplane, redis.pid)
     redis.stop(signal.SIGKILL)
     wait_for("the loss to be noticed", lambda: "pid" not in probe_of(dataplane), 20)
+    probed(dataplane, lab.redis().pid, 30)
+
+
+def a_redis_that_comes_later_is_seen_from_outside(lab):
+    """Its namespace may not be entered any more: its threads are seen, its queues not."""
+    lab.standard()
+    dataplane = lab.bufscoped(services=[KV]).start()
+    redis = lab.redis()
+    probed(dataplane, redis.pid, 30, "by socket (its queues may not be looked at: CAP_SYS_ADMIN)")
+    sock = lab.connect("client", SERVICE, 6379)
+    for _ in range(20):
+        resp(sock, "PING")
+    redis.send(signal.SIGSTOP)
+    sock.sendall(PING)
+    hold(FAULT_S)
+    redis.send(signal.SIGCONT)
+    resp_reply(sock.makefile("rb"))
+    blamed(dataplane, "service", "hang", "stopped")
+
+
+def a_redis_that_comes_later_is_entered_with_all_privileges(lab):
+    lab.standard()
+    dataplane = lab.bufscoped(services=[KV], privileges={"drop": False}).start()
     probed(dataplane, lab.redis().pid, 30)
 
 
@@ -240,6 +263,7 @@ def a_frozen_redis_is_stopped(lab):
 
 
 harness.main(a_stopped_redis_is_a_hang, off_leaves_the_set, a_restarted_redis_is_found_again,
-             what_is_not_here_is_said, a_connection_that_is_not_accepted_waits_in_the_accept_queue,
+             a_redis_that_comes_later_is_seen_from_outside,
+             a_redis_that_comes_later_is_entered_with_all_privileges, what_is_not_here_is_said, a_connection_that_is_not_accepted_waits_in_the_accept_queue,
              a_request_that_is_not_read_waits_in_the_socket, a_redis_without_quota_is_throttled,
              a_frozen_redis_is_stopped)
