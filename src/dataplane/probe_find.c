@@ -359,7 +359,7 @@ next_process(struct bs_finder *finder)
 
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		finder->pid = atoi(entry->d_name);
+		finder->pid = (int)strtol(entry->d_name, NULL, 10);
 		finder->netns = 0;
 		snprintf(path, sizeof(path), "%s/ns/net", entry->d_name);
 		if (fstatat(dirfd(finder->proc), path, &netns, 0) == 0)
