@@ -43,7 +43,7 @@ bs_analyzer_link_start(struct bs_analyzer_link *link, const struct bs_config *co
 	ret = find_user(link, error);
 	if (ret != 0 || !config->analyzer.child)
 		return ret;
-	ret = bs_spawner_start(&link->spawner, NULL, link->user.uid, link->user.gid);
+	ret = bs_spawner_start(&link->spawner, NULL, link->user.uid, link->user.gid, NULL);
 	if (ret != 0)
 		snprintf(error, BS_STATUS_ERROR_BYTES,
 			"bufscope-analyzer does not start: %s; install it next to bufscoped or in "

@@ -36,6 +36,7 @@
 #define ANALYZER_GRACE_MS 1000
 #define SPAWNER_GRACE_MS 3000
 #define CONTROL_FD 3
+#define FILES_FD 4 /* the first of them */
 
 /* Sent with each socket. */
 struct offer {
@@ -48,6 +49,7 @@ struct keeper {
 	bool drop; /* tell the analyzer to become uid and gid */
 	uid_t uid;
 	gid_t gid;
+	const struct bs_spawner_files *files; /* in FILES_FD and on; NULL: none */
 	int control, signals, timer;
 	pid_t analyzer; /* 0: none */
 	int pidfd;	/* of the analyzer; -1: none */
@@ -78,8 +80,10 @@ retry_later(struct keeper *keeper)
 static void __attribute__((noreturn))
 become_analyzer(const struct keeper *keeper, int fd, pid_t spawner)
 {
-	char fd_text[16], uid_text[16], gid_text[16];
-	const char *args[] = {keeper->path, "--fd", fd_text, NULL, NULL, NULL, NULL, NULL};
+	const struct bs_spawner_files *files = keeper->files;
+	char fd_text[16], uid_text[16], gid_text[16], files_text[64];
+	const char *args[10] = {keeper->path, "--fd", fd_text};
+	unsigned count = 3;
 	sigset_t none;
 
 	/* Cleared by a change of uid: the analyzer sets it again. */
@@ -93,10 +97,18 @@ become_analyzer(const struct keeper *keeper, int fd, pid_t spawner)
 	if (keeper->drop) {
 		snprintf(uid_text, sizeof(uid_text), "%u", keeper->uid);
 		snprintf(gid_text, sizeof(gid_text), "%u", keeper->gid);
-		args[3] = "--uid";
-		args[4] = uid_text;
-		args[5] = "--gid";
-		args[6] = gid_text;
+		args[count++] = "--uid";
+		args[count++] = uid_text;
+		args[count++] = "--gid";
+		args[count++] = gid_text;
+	}
+	if (files != NULL) {
+		for (unsigned i = 0; i < files->count; i++)
+			fcntl(FILES_FD + (int)i, F_SETFD, 0);
+		snprintf(files_text, sizeof(files_text), "%d,%u%s%s", FILES_FD, files->count,
+			files->more != NULL ? "," : "", files->more != NULL ? files->more : "");
+		args[count++] = files->option;
+		args[count++] = files_text;
 	}
 	execv(keeper->path, (char *const *)args);
 	dprintf(STDERR_FILENO, "bufscoped: cannot execute %s: %s\n", keeper->path, strerror(errno));
@@ -266,17 +278,44 @@ drop_rest(void)
 	return bs_capabilities_bound(keep) == 0 && bs_capabilities_keep(keep) == 0;
 }
 
+/*
+ * Moves the control and the files to where they are from now on, and closes all
+ * else of bufscoped's, above all its end of the control. False on failure.
+ */
+static bool
+keep_descriptors(struct keeper *keeper)
+{
+	unsigned count = keeper->files != NULL ? keeper->files->count : 0;
+	int above = FILES_FD + (int)count, moved[BS_SPAWNER_FILES + 1];
+
+	if (count > BS_SPAWNER_FILES)
+		return false;
+	/* First out of the way: a place may be taken by what is yet to be moved. */
+	for (unsigned i = 0; i <= count; i++) {
+		int fd = i < count ? keeper->files->fds[i] : keeper->control;
+
+		moved[i] = fcntl(fd, F_DUPFD_CLOEXEC, above);
+		if (moved[i] < 0)
+			return false;
+	}
+	for (unsigned i = 0; i <= count; i++) {
+		int to = i < count ? FILES_FD + (int)i : CONTROL_FD;
+
+		if (dup3(moved[i], to, O_CLOEXEC) < 0)
+			return false;
+	}
+	keeper->control = CONTROL_FD;
+	return close_range((unsigned)above, ~0u, 0) == 0;
+}
+
 static void __attribute__((noreturn)) become_spawner(struct keeper *keeper, pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(0);
 	prctl(PR_SET_NAME, "bufscope-spawn");
-	/* Nothing else of bufscoped's stays open here, above all not its end of the control. */
-	if (keeper->control != CONTROL_FD && dup3(keeper->control, CONTROL_FD, O_CLOEXEC) < 0)
+	if (!keep_descriptors(keeper))
 		_exit(1);
-	keeper->control = CONTROL_FD;
-	close_range(CONTROL_FD + 1, ~0u, 0);
 	keeper->signals = take_signals();
 	keeper->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	if (keeper->signals < 0 || keeper->timer < 0)
@@ -319,7 +358,8 @@ find_analyzer(char path[PATH_MAX])
 }
 
 int
-bs_spawner_start(struct bs_spawner *spawner, const char *analyzer_path, uid_t uid, gid_t gid)
+bs_spawner_start(struct bs_spawner *spawner, const char *analyzer_path, uid_t uid, gid_t gid,
+	const struct bs_spawner_files *files)
 {
 	char found[PATH_MAX];
 	struct keeper keeper = {
@@ -327,6 +367,7 @@ bs_spawner_start(struct bs_spawner *spawner, const char *analyzer_path, uid_t ui
 		.drop = geteuid() == 0,
 		.uid = uid,
 		.gid = gid,
+		.files = files,
 		.pidfd = -1,
 		.delay_ms = DELAY_FIRST_MS,
 	};

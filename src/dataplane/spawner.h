@@ -18,14 +18,24 @@ struct bs_spawner {
 	unsigned restarts; /* starts of the analyzer but the first, that poll has seen */
 };
 
+/* Open files that every analyzer is given: it may open none itself. */
+struct bs_spawner_files {
+	const int *fds; /* up to BS_SPAWNER_FILES; they stay the caller's */
+	unsigned count;
+	const char *option; /* told to it as "<option> FIRST,COUNT[,more]": its descriptors */
+	const char *more;   /* NULL: nothing */
+};
+#define BS_SPAWNER_FILES 16u
+
 /*
  * Forks the spawner. analyzer_path: the program, or NULL for the one next to
  * /proc/self/exe, else in PATH. As root, it is told to become uid and gid; else
- * these are ignored. Call before any thread and before EAL. 0, or -ENOENT or
- * -EACCES when there is no such program to execute, or what socketpair, fork or
- * pidfd_open said; then *spawner is as not started.
+ * these are ignored. files may be NULL: none. Call before any thread and before EAL. 0, or -ENOENT
+ * or -EACCES when there is no such program to execute, or what socketpair, fork or pidfd_open said;
+ * then *spawner is as not started.
  */
-int bs_spawner_start(struct bs_spawner *spawner, const char *analyzer_path, uid_t uid, gid_t gid);
+int bs_spawner_start(struct bs_spawner *spawner, const char *analyzer_path, uid_t uid, gid_t gid,
+	const struct bs_spawner_files *files);
 
 /*
  * Never waits. The SOCK_SEQPACKET socket of an analyzer that was started since,

@@ -313,7 +313,7 @@ analyzer_of_another_user_ends_when_its_spawner_is_killed(void **state)
 	int fd, untaken;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, program, 65534, 65533), 0);
+	assert_int_equal(bs_spawner_start(&spawner, program, 65534, 65533, NULL), 0);
 	wait.fd = spawner.control;
 	assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
 	fd = bs_spawner_poll(&spawner);

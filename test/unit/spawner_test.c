@@ -21,9 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,7 +36,9 @@
 
 static char own_path[PATH_MAX];
 
-/* Answers "pid" and "args"; "break" ends it as its filter would; "hold" stops it. */
+/* Answers "pid" and "args"; "write" writes to its second file; "break" ends it as its filter would;
+ * "hold" stops it.
+ */
 static void
 fake_analyzer(int argc, char **argv)
 {
@@ -55,6 +59,8 @@ fake_analyzer(int argc, char **argv)
 			snprintf(text + used, sizeof(text) - (size_t)used, ".");
 		} else if (strcmp(text, "break") == 0) {
 			raise(SIGSYS);
+		} else if (strcmp(text, "write") == 0) {
+			snprintf(text, sizeof(text), "%zd", write(5, "x", 1));
 		} else {
 			raise(SIGSTOP);
 		}
@@ -156,7 +162,7 @@ started_analyzer_answers_on_the_socket_handed_over(void **state)
 	socklen_t size = sizeof(type);
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner);
 	assert_true(fd >= 0);
 	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size), 0);
@@ -179,7 +185,7 @@ killed_analyzer_is_replaced_by_another(void **state)
 	char byte;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	first = next_analyzer(&spawner);
 	killed = pid_of(first);
 	assert_int_equal(kill(killed, SIGKILL), 0);
@@ -218,7 +224,7 @@ analyzer_that_broke_its_filter_is_reported_as_such(void **state)
 	ssize_t got;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner);
 	assert_int_equal(send(fd, "break", 5, MSG_NOSIGNAL), 5);
 	close(next_analyzer(&spawner)); /* another was started */
@@ -262,7 +268,7 @@ spawner_keeps_what_starts_need_and_no_network(void **state)
 	int fd;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner); /* by then it has dropped */
 	assert_int_equal(status_of(spawner.pid, "CapPrm:") & ~keeps, 0);
 	assert_int_equal(status_of(spawner.pid, "CapEff:") & ~keeps, 0);
@@ -284,11 +290,46 @@ analyzer_whose_socket_is_closed_is_replaced(void **state)
 	struct bs_spawner spawner;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	close(next_analyzer(&spawner));
 	close(next_analyzer(&spawner));
 	assert_int_equal(spawner.restarts, 1);
 	bs_spawner_stop(&spawner);
+}
+
+static void
+every_analyzer_is_given_the_files(void **state)
+{
+	int first = memfd_create("first", MFD_CLOEXEC),
+	    second = memfd_create("second", MFD_CLOEXEC);
+	int fds[2];
+	struct bs_spawner_files files = {fds, 2, "--files", "more"};
+	struct bs_spawner spawner;
+	char answer[256];
+	struct stat st;
+
+	(void)state;
+	/* where the spawner wants to have them, in the other order, and its control between */
+	fds[0] = fcntl(first, F_DUPFD_CLOEXEC, 5);
+	fds[1] = fcntl(second, F_DUPFD_CLOEXEC, 4);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, &files), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		int fd = next_analyzer(&spawner);
+
+		assert_non_null(strstr(ask(fd, "args", answer), "--files 4,2,more ."));
+		assert_string_equal(ask(fd, "write", answer), "1");
+		assert_int_equal(kill(pid_of(fd), SIGKILL), 0);
+		close(fd);
+	}
+	bs_spawner_stop(&spawner);
+	assert_int_equal(fstat(first, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(fstat(second, &st), 0);
+	assert_int_equal(st.st_size, 2);
+	close(fds[0]);
+	close(fds[1]);
+	close(first);
+	close(second);
 }
 
 static void
@@ -298,7 +339,7 @@ stop_ends_both_processes(void **state)
 	int fd, spawner_handle, analyzer_handle;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner);
 	spawner_handle = handle(spawner.pid);
 	analyzer_handle = handle(pid_of(fd));
@@ -318,7 +359,7 @@ stop_kills_an_analyzer_that_does_not_go(void **state)
 	int fd, analyzer_handle;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner);
 	analyzer_handle = handle(pid_of(fd));
 	hold(fd);
@@ -336,7 +377,7 @@ start_and_hang(int tell, bool held)
 	pid_t pids[2];
 	int fd;
 
-	if (bs_spawner_start(&spawner, own_path, 0, 0) != 0)
+	if (bs_spawner_start(&spawner, own_path, 0, 0, NULL) != 0)
 		_exit(1);
 	if (readable(spawner.control) != 1)
 		_exit(1);
@@ -398,7 +439,7 @@ killed_spawner_is_reported_and_takes_its_analyzer_along(void **state)
 	int fd, analyzer_handle;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 0, 0, NULL), 0);
 	fd = next_analyzer(&spawner);
 	analyzer_handle = handle(pid_of(fd));
 	assert_int_equal(kill(spawner.pid, SIGKILL), 0);
@@ -428,7 +469,7 @@ analyzer_that_dies_at_once_is_started_ever_more_slowly(void **state)
 	uint64_t t_start = now_ms(), delay_ms = 0;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, "/bin/false", 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, "/bin/false", 0, 0, NULL), 0);
 	for (unsigned i = 0; i < sizeof(delays_ms) / sizeof(delays_ms[0]); i++) {
 		close(next_analyzer(&spawner));
 		delay_ms += delays_ms[i];
@@ -446,7 +487,7 @@ poll_gives_the_newest_of_several(void **state)
 	int fd, one = 0, pending = 0;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, "/bin/false", 0, 0), 0);
+	assert_int_equal(bs_spawner_start(&spawner, "/bin/false", 0, 0, NULL), 0);
 	assert_int_equal(readable(spawner.control), 1);
 	assert_int_equal(ioctl(spawner.control, FIONREAD, &one), 0);
 	while (pending < 2 * one) { /* two starts wait to be taken */
@@ -471,7 +512,7 @@ root_tells_the_analyzer_whom_to_become(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(bs_spawner_start(&spawner, own_path, 65534, 65533), 0);
+	assert_int_equal(bs_spawner_start(&spawner, own_path, 65534, 65533, NULL), 0);
 	fd = next_analyzer(&spawner);
 	assert_string_equal(ask(fd, "args", answer), "--uid 65534 --gid 65533 .");
 	close(fd);
@@ -484,9 +525,9 @@ program_that_cannot_be_executed_is_refused(void **state)
 	struct bs_spawner spawner;
 
 	(void)state;
-	assert_int_equal(bs_spawner_start(&spawner, "/nonexistent/analyzer", 0, 0), -ENOENT);
+	assert_int_equal(bs_spawner_start(&spawner, "/nonexistent/analyzer", 0, 0, NULL), -ENOENT);
 	assert_int_equal(spawner.pid, 0);
-	assert_int_equal(bs_spawner_start(&spawner, "/proc/self/status", 0, 0), -EACCES);
+	assert_int_equal(bs_spawner_start(&spawner, "/proc/self/status", 0, 0, NULL), -EACCES);
 	bs_spawner_stop(&spawner);
 	assert_no_child_left();
 }
@@ -500,6 +541,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(analyzer_that_broke_its_filter_is_reported_as_such),
 		cmocka_unit_test(spawner_keeps_what_starts_need_and_no_network),
 		cmocka_unit_test(analyzer_whose_socket_is_closed_is_replaced),
+		cmocka_unit_test(every_analyzer_is_given_the_files),
 		cmocka_unit_test(stop_ends_both_processes),
 		cmocka_unit_test(stop_kills_an_analyzer_that_does_not_go),
 		cmocka_unit_test(killed_parent_leaves_no_orphan),
