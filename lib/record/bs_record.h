@@ -47,6 +47,7 @@ enum bs_record_type {
 	BS_REC_THRESHOLD, /* analyzer to dataplane */
 	BS_REC_VERDICT,	  /* analyzer to dataplane, followed by the RPC's group */
 	BS_REC_INCIDENT,  /* analyzer to dataplane */
+	BS_REC_JOURNAL,	  /* analyzer to dataplane */
 	BS_REC_TYPE_COUNT
 };
 
@@ -360,6 +361,21 @@ struct bs_rec_incident {
 	uint8_t reserved[32];
 };
 
+/* How the analyzer's writing of the journal goes, since the analyzer was started. */
+struct bs_rec_journal {
+	struct bs_record head;
+	uint64_t t;
+	uint64_t file;		/* number of the file that is written; 0: none yet */
+	uint64_t blocks, bytes; /* written, headers included */
+	uint64_t records;	/* written; an RPC or VERDICT with its group is one */
+	uint64_t lost_records, lost_bytes;
+	uint64_t errors;     /* calls that failed */
+	uint32_t error;	     /* errno of the newest; 0: the last write went well */
+	uint32_t slot;	     /* which of the files, from 0 */
+	uint32_t last_error; /* errno of the newest failure; 0: there was none */
+	uint8_t reserved[44];
+};
+
 #define BS_UNITS_OF(type) ((unsigned)(sizeof(type) / BS_UNIT_BYTES))
 #define BS_RPC_GROUP_MAX_UNITS                                                                     \
 	(BS_UNITS_OF(struct bs_rec_rpc) +                                                          \
@@ -384,6 +400,13 @@ unsigned bs_record_units(unsigned type);
  * data must be 8-byte aligned; the record points into it.
  */
 const struct bs_record *bs_record_next(const void *data, size_t bytes, size_t *offset, int *error);
+
+/*
+ * What a record says about the present of its writer: when it was made, 0 if it
+ * does not say. HELLO does not: it tells when bufscoped was started. The record
+ * is valid.
+ */
+uint64_t bs_record_instant(const struct bs_record *record);
 
 /* An RPC with all that belongs to it, pointing into a group of records. */
 struct bs_rpc_view {

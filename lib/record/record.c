@@ -12,6 +12,7 @@
 
 #define PPM 1000000u
 #define VLAN_IDS 4096u
+#define ERRNO_MAX 4095u
 
 #define RPC_FLAGS                                                                                  \
 	(BS_RPC_PROTOCOL_GUESSED | BS_RPC_ROLE_GUESSED | BS_RPC_SEGMENTS_MERGED | BS_RPC_SAMPLED | \
@@ -239,6 +240,14 @@ incident_ok(const struct bs_record *head)
 	return true;
 }
 
+static bool
+journal_ok(const struct bs_record *head)
+{
+	const struct bs_rec_journal *r = (const void *)head;
+
+	return r->error <= ERRNO_MAX && r->last_error <= ERRNO_MAX;
+}
+
 /* Type, struct, units, check. Units are written out: a layout that changes size must not go unseen.
  */
 #define RECORDS(X)                                                                                 \
@@ -255,7 +264,8 @@ incident_ok(const struct bs_record *head)
 	X(BS_REC_LOSS, struct bs_rec_loss, 1, loss_ok)                                             \
 	X(BS_REC_THRESHOLD, struct bs_rec_threshold, 1, threshold_ok)                              \
 	X(BS_REC_VERDICT, struct bs_rec_verdict, 3, verdict_ok)                                    \
-	X(BS_REC_INCIDENT, struct bs_rec_incident, 4, incident_ok)
+	X(BS_REC_INCIDENT, struct bs_rec_incident, 4, incident_ok)                                 \
+	X(BS_REC_JOURNAL, struct bs_rec_journal, 2, journal_ok)
 
 #define CHECK_SIZE(type, layout, count, check)                                                     \
 	static_assert(sizeof(layout) == (count)*BS_UNIT_BYTES, #layout " is not its units");       \
@@ -313,6 +323,35 @@ bs_record_next(const void *data, size_t bytes, size_t *offset, int *error)
 	else
 		*offset += (size_t)head->units * BS_UNIT_BYTES;
 	return head;
+}
+
+uint64_t
+bs_record_instant(const struct bs_record *record)
+{
+	const void *r = record;
+
+	switch (record->type) {
+	case BS_REC_SERVICE:
+		return ((const struct bs_rec_service *)r)->t;
+	case BS_REC_BUFFER:
+		return ((const struct bs_rec_buffer *)r)->t;
+	case BS_REC_RPC:
+		return ((const struct bs_rec_rpc *)r)->t_end;
+	case BS_REC_EVENT:
+		return ((const struct bs_rec_event *)r)->t_end;
+	case BS_REC_BRIEF:
+		return ((const struct bs_rec_brief *)r)->t_end;
+	case BS_REC_SILENCE:
+		return ((const struct bs_rec_silence *)r)->t_end;
+	case BS_REC_PROBE:
+		return ((const struct bs_rec_probe *)r)->t_end;
+	case BS_REC_VERDICT:
+		return ((const struct bs_rec_verdict *)r)->t;
+	case BS_REC_LOSS:
+		return ((const struct bs_rec_loss *)r)->t;
+	default:
+		return 0;
+	}
 }
 
 int

@@ -50,37 +50,6 @@ struct bs_analyzer {
 	struct batch queue[QUEUE_BATCHES];
 };
 
-/*
- * What a stream can say about the present: when the record was made, 0 if it
- * does not say. HELLO does not: it tells when bufscoped was started.
- */
-static uint64_t
-instant_of(const struct bs_record *head)
-{
-	const void *record = head;
-
-	switch (head->type) {
-	case BS_REC_SERVICE:
-		return ((const struct bs_rec_service *)record)->t;
-	case BS_REC_BUFFER:
-		return ((const struct bs_rec_buffer *)record)->t;
-	case BS_REC_RPC:
-		return ((const struct bs_rec_rpc *)record)->t_end;
-	case BS_REC_EVENT:
-		return ((const struct bs_rec_event *)record)->t_end;
-	case BS_REC_BRIEF:
-		return ((const struct bs_rec_brief *)record)->t_end;
-	case BS_REC_SILENCE:
-		return ((const struct bs_rec_silence *)record)->t_end;
-	case BS_REC_PROBE:
-		return ((const struct bs_rec_probe *)record)->t_end;
-	case BS_REC_LOSS:
-		return ((const struct bs_rec_loss *)record)->t;
-	default:
-		return 0;
-	}
-}
-
 static void
 log_malformed(struct bs_analyzer *analyzer, unsigned type, size_t offset, size_t bytes)
 {
@@ -245,7 +214,7 @@ static bool
 take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t begin, size_t bytes,
 	size_t *offset)
 {
-	uint64_t t = instant_of(head);
+	uint64_t t = bs_record_instant(head);
 
 	switch (head->type) {
 	case BS_REC_THRESHOLD:

@@ -147,6 +147,7 @@ static const unsigned units[BS_REC_TYPE_COUNT] = {
 	[BS_REC_THRESHOLD] = 1,
 	[BS_REC_VERDICT] = 3,
 	[BS_REC_INCIDENT] = 4,
+	[BS_REC_JOURNAL] = 2,
 };
 
 static void
