@@ -33,6 +33,7 @@
 struct options {
 	int fd; /* -1: not given */
 	const char *socket;
+	struct bs_journal_files journal; /* count 0: none */
 	struct bs_sandbox sandbox;
 };
 
@@ -57,10 +58,13 @@ now_ns(void)
 static void
 print_usage(FILE *out)
 {
-	fputs("usage: bufscope-analyzer --fd N [--uid N --gid N]\n"
+	fputs("usage: bufscope-analyzer --fd N [--journal FIRST,COUNT,BYTES] [--uid N --gid N]\n"
 	      "       bufscope-analyzer --socket PATH [--uid N --gid N] [--loose]\n"
 	      "  --fd N         connected SOCK_SEQPACKET socket, inherited from bufscoped\n"
 	      "  --socket PATH  connect to bufscoped's socket\n"
+	      "  --journal FIRST,COUNT,BYTES\n"
+	      "                 write a journal to COUNT inherited descriptors from FIRST on,\n"
+	      "                 each to be filled with at most BYTES\n"
 	      "  --uid, --gid   become this user and group, by number (as root; else bufscope\n"
 	      "                 if there is such a user, else nobody)\n"
 	      "  --loose        no bounds, no change of root, no filter of system calls: for\n"
@@ -82,6 +86,24 @@ parse_number(const char *option, const char *text, uint64_t max, uint64_t *out)
 	return false;
 }
 
+/* "FIRST,COUNT,BYTES". Returns false, and has said why. */
+static bool
+parse_journal(const char *text, struct bs_journal_files *files)
+{
+	char rest;
+
+	if (sscanf(text, "%d,%u,%" SCNu64 "%c", &files->first_fd, &files->count, &files->file_bytes,
+		    &rest) == 3 &&
+		files->first_fd >= 0 && files->count > 0 && files->count <= BS_JOURNAL_FILES &&
+		files->file_bytes >= BS_JOURNAL_FILE_BYTES_MIN && files->file_bytes <= INT64_MAX)
+		return true;
+	fprintf(stderr,
+		"bufscope-analyzer: --journal %s: not FIRST,COUNT,BYTES: up to %u descriptors of "
+		"at least %u bytes\n",
+		text, BS_JOURNAL_FILES, BS_JOURNAL_FILE_BYTES_MIN);
+	return false;
+}
+
 /* Returns false, and has said why, on wrong usage. */
 static bool
 parse_options(int argc, char **argv, struct options *options)
@@ -89,6 +111,7 @@ parse_options(int argc, char **argv, struct options *options)
 	static const struct option known[] = {
 		{"fd", required_argument, NULL, 'f'},
 		{"socket", required_argument, NULL, 's'},
+		{"journal", required_argument, NULL, 'j'},
 		{"uid", required_argument, NULL, 'u'},
 		{"gid", required_argument, NULL, 'g'},
 		{"loose", no_argument, NULL, 'l'},
@@ -108,6 +131,10 @@ parse_options(int argc, char **argv, struct options *options)
 			break;
 		case 's':
 			options->socket = optarg;
+			break;
+		case 'j':
+			if (!parse_journal(optarg, &options->journal))
+				return false;
 			break;
 		case 'u':
 			/* The largest value means "no change" to the kernel. */
@@ -204,6 +231,7 @@ take_signals(void)
 	sigset_t end;
 
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the limit is told by write, too */
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	sigaddset(&end, SIGINT);
@@ -212,7 +240,7 @@ take_signals(void)
 }
 
 static int
-run(int fd, int stop_fd)
+run(int fd, int stop_fd, struct bs_journal *journal)
 {
 	/* As in the configuration's "detect" when it says nothing. */
 	static const struct bs_diag_config config = {
@@ -225,7 +253,7 @@ run(int fd, int stop_fd)
 				[BS_CAUSE_HANG] = BS_NS_PER_MS,
 			},
 	};
-	struct bs_analyzer *analyzer = bs_analyzer_create(fd, stop_fd, &config);
+	struct bs_analyzer *analyzer = bs_analyzer_create(fd, stop_fd, &config, journal);
 	const struct bs_analyzer_counters *counters;
 	int ret;
 
@@ -254,8 +282,9 @@ int
 main(int argc, char **argv)
 {
 	struct options options = {.fd = -1};
+	struct bs_journal *journal = NULL;
 	const char *step;
-	int fd, stop_fd, error, keep[2];
+	int fd, stop_fd, error, status, keep[2 + BS_JOURNAL_DESCRIPTORS];
 
 	if (!parse_options(argc, argv, &options)) {
 		print_usage(stderr);
@@ -277,14 +306,35 @@ main(int argc, char **argv)
 		if (fd < 0)
 			return EXIT_USAGE;
 	}
+	if (options.journal.count > 0) {
+		journal = bs_journal_create(&options.journal, now_ns());
+		if (journal == NULL) {
+			perror("bufscope-analyzer: journal");
+			return EXIT_FAILURE;
+		}
+	}
 	keep[0] = fd;
 	keep[1] = stop_fd;
 	options.sandbox.keep = keep;
-	options.sandbox.keep_count = 2;
+	options.sandbox.keep_count = 2 + bs_journal_descriptors(journal, &keep[2]);
 	error = bs_sandbox_enter(&options.sandbox, &step);
 	if (error != 0) {
 		fprintf(stderr, "bufscope-analyzer: cannot %s: %s\n", step, strerror(-error));
 		return EXIT_FAILURE;
 	}
-	return run(fd, stop_fd);
+	/* Its thread is started behind the sandbox, which it inherits. */
+	if (journal != NULL) {
+		error = bs_journal_start(journal);
+		if (error != 0) {
+			fprintf(stderr,
+				"bufscope-analyzer: cannot start the journal's thread: %s\n",
+				strerror(-error));
+			return EXIT_FAILURE;
+		}
+	}
+	status = run(fd, stop_fd, journal);
+	/* a thread that hangs in the system goes with the process */
+	if (journal == NULL || bs_journal_finish(journal))
+		bs_journal_destroy(journal);
+	return status;
 }

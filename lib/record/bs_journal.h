@@ -71,6 +71,9 @@ enum bs_journal_header bs_journal_file_check(const struct bs_journal_file *file)
 /* Is it the header of a block, whole and in range? Says nothing of the records. */
 bool bs_journal_block_check(const struct bs_journal_block *block);
 
+/* Are these the records that the block was sealed with? Its header was checked. */
+bool bs_journal_records_check(const struct bs_journal_block *block, const void *records);
+
 /* --- what a file begins with ------------------------------------------------------- */
 
 #define BS_JOURNAL_PREAMBLE_BYTES (8u * BS_JOURNAL_BLOCK_BYTES)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "journal.h"
+#include "journal_format.h"
 
 /* A transfer as text, or to seven bits, shows in the first bytes. */
 static const uint8_t file_magic[8] = {0xb5, 'B', 'S', 'J', '\r', '\n', 0x1a, '\n'};
@@ -70,7 +70,7 @@ bs_journal_block_check(const struct bs_journal_block *block)
 }
 
 bool
-journal_records_check(const struct bs_journal_block *block, const void *records)
+bs_journal_records_check(const struct bs_journal_block *block, const void *records)
 {
 	return block->crc == crc_of(records, block->bytes);
 }

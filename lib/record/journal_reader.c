@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "journal.h"
+#include "journal_format.h"
 
 /* Room for the largest block with much to spare: few moves of what is left over. */
 #define BUFFER_BYTES (16u * BS_JOURNAL_BLOCK_BYTES)
@@ -181,7 +181,7 @@ take_block(struct bs_journal_reader *reader, struct bs_journal_found *found,
 		compact(reader);
 	block = (const void *)(reader->data + reader->begin);
 	bytes = sizeof(*block) + block->bytes;
-	if (!journal_records_check(block, block + 1)) {
+	if (!bs_journal_records_check(block, block + 1)) {
 		skip(reader, bytes, BS_JOURNAL_DAMAGE_CRC);
 		return false;
 	}

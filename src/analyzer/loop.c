@@ -21,6 +21,11 @@
 
 #define QUEUE_BATCHES 16u
 #define BATCHES_PER_STEP 16u
+#define STATUS_NS BS_NS_PER_S
+
+/* How long a batch waits for the journal, and how often it looks. */
+#define HOLD_NS (100 * BS_NS_PER_MS)
+#define HOLD_MS 1
 
 /* A record dated further ahead of what our clock allows is its writer's error ... */
 #define AHEAD_NS (5 * BS_NS_PER_S)
@@ -32,11 +37,16 @@
 struct batch {
 	alignas(8) uint8_t data[BS_BATCH_MAX_BYTES];
 	size_t bytes;
+	uint64_t journal_mark; /* not to be sent before this is written ... */
+	uint64_t t_held;       /* ... unless that takes too long from here on */
 };
 
 struct bs_analyzer {
 	int fd, stop_fd;
 	struct bs_diag *diag;
+	struct bs_journal *journal; /* NULL: none */
+	bool decided;		    /* something that is not handed over to it yet */
+	uint64_t t_status;
 	struct bs_analyzer_counters counters;
 	uint64_t t_newest;   /* of a record that is believed */
 	uint64_t t_arrived;  /* of that record, on our clock */
@@ -81,6 +91,7 @@ reserve(struct bs_analyzer *analyzer, size_t bytes)
 		}
 		batch = &analyzer->queue[analyzer->head++ % QUEUE_BATCHES];
 		batch->bytes = 0;
+		batch->journal_mark = batch->t_held = 0;
 	}
 	place = batch->data + batch->bytes;
 	batch->bytes += bytes;
@@ -100,16 +111,9 @@ put(struct bs_analyzer *analyzer, uint8_t **place, const struct bs_record *head)
 }
 
 static void
-on_verdict(void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc)
+put_verdict(struct bs_analyzer *analyzer, uint8_t *place, const struct bs_rec_verdict *verdict,
+	const struct bs_rpc_view *rpc)
 {
-	struct bs_analyzer *analyzer = context;
-	uint8_t *place =
-		reserve(analyzer, sizeof(*verdict) + sizeof(*rpc->rpc) +
-					  rpc->rpc->segment_count * sizeof(*rpc->segments) +
-					  rpc->rpc->event_count * sizeof(*rpc->events));
-
-	if (place == NULL)
-		return;
 	put(analyzer, &place, &verdict->head);
 	put(analyzer, &place, &rpc->rpc->head);
 	for (unsigned i = 0; i < rpc->rpc->segment_count; i++)
@@ -119,12 +123,35 @@ on_verdict(void *context, const struct bs_rec_verdict *verdict, const struct bs_
 }
 
 static void
-on_incident(void *context, const struct bs_rec_incident *incident)
+on_verdict(void *context, const struct bs_rec_verdict *verdict, const struct bs_rpc_view *rpc)
 {
-	uint8_t *place = reserve(context, sizeof(*incident));
+	struct bs_analyzer *analyzer = context;
+	size_t bytes = sizeof(*verdict) + sizeof(*rpc->rpc) +
+		       rpc->rpc->segment_count * sizeof(*rpc->segments) +
+		       rpc->rpc->event_count * sizeof(*rpc->events);
+	uint8_t *place = reserve(analyzer, bytes);
 
 	if (place != NULL)
-		put(context, &place, &incident->head);
+		put_verdict(analyzer, place, verdict, rpc);
+	if (analyzer->journal == NULL)
+		return;
+	place = bs_journal_reserve(analyzer->journal, bytes, verdict->t, bs_clock_now_ns());
+	put_verdict(analyzer, place, verdict, rpc);
+	analyzer->decided = true;
+}
+
+static void
+on_incident(void *context, const struct bs_rec_incident *incident)
+{
+	struct bs_analyzer *analyzer = context;
+	uint8_t *place = reserve(analyzer, sizeof(*incident));
+
+	if (place != NULL)
+		put(analyzer, &place, &incident->head);
+	if (analyzer->journal == NULL)
+		return;
+	bs_journal_put(analyzer->journal, &incident->head, sizeof(*incident), bs_clock_now_ns());
+	analyzer->decided = true;
 }
 
 static void
@@ -137,7 +164,8 @@ on_threshold(void *context, const struct bs_rec_threshold *threshold)
 }
 
 struct bs_analyzer *
-bs_analyzer_create(int fd, int stop_fd, const struct bs_diag_config *config)
+bs_analyzer_create(
+	int fd, int stop_fd, const struct bs_diag_config *config, struct bs_journal *journal)
 {
 	struct bs_diag_config ours = *config;
 	struct bs_analyzer *analyzer = calloc(1, sizeof(*analyzer));
@@ -147,6 +175,7 @@ bs_analyzer_create(int fd, int stop_fd, const struct bs_diag_config *config)
 	ours.output = (struct bs_diag_output){on_verdict, on_incident, on_threshold, analyzer};
 	analyzer->fd = fd;
 	analyzer->stop_fd = stop_fd;
+	analyzer->journal = journal;
 	analyzer->diag = bs_diag_create(&ours);
 	if (analyzer->diag == NULL) {
 		free(analyzer);
@@ -220,6 +249,7 @@ take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t b
 	case BS_REC_THRESHOLD:
 	case BS_REC_VERDICT:
 	case BS_REC_INCIDENT:
+	case BS_REC_JOURNAL:
 		return false; /* these go the other way */
 	case BS_REC_RPC: {
 		struct bs_rpc_view view;
@@ -246,6 +276,8 @@ take_record(struct bs_analyzer *analyzer, const struct bs_record *head, size_t b
 		analyzer->counters.ahead++;
 		return true;
 	}
+	if (analyzer->journal != NULL)
+		bs_journal_put(analyzer->journal, head, *offset - begin, bs_clock_now_ns());
 	if (bs_diag_feed(analyzer->diag, head, *offset - begin) != 0)
 		return false;
 	analyzer->counters.records++;
@@ -306,11 +338,66 @@ receive(struct bs_analyzer *analyzer)
 	return 1;
 }
 
+/* Does the oldest batch wait until what it tells is written down? */
+static bool
+is_held(const struct bs_analyzer *analyzer)
+{
+	const struct batch *batch = &analyzer->queue[analyzer->tail % QUEUE_BATCHES];
+
+	return batch->journal_mark != 0 &&
+	       !bs_journal_has_written(analyzer->journal, batch->journal_mark) &&
+	       bs_clock_now_ns() - batch->t_held < HOLD_NS;
+}
+
+/* Hands decisions over to the journal, and marks the batches that tell them. */
+static void
+write_down(struct bs_analyzer *analyzer, uint64_t now)
+{
+	uint64_t mark;
+
+	if (analyzer->journal == NULL)
+		return;
+	if (!analyzer->decided) {
+		bs_journal_advance(analyzer->journal, now);
+		return;
+	}
+	mark = bs_journal_hand_over(analyzer->journal, now);
+	analyzer->decided = false;
+	/* of those before, all but the newest were full then */
+	for (unsigned i = analyzer->tail; i != analyzer->head; i++) {
+		struct batch *batch = &analyzer->queue[i % QUEUE_BATCHES];
+
+		if (batch->journal_mark == 0)
+			batch->t_held = now;
+		if (batch->journal_mark == 0 || i == analyzer->head - 1)
+			batch->journal_mark = mark;
+	}
+}
+
+/* Once a second: how the journal goes. */
+static void
+tell_journal(struct bs_analyzer *analyzer, uint64_t now)
+{
+	struct bs_rec_journal status;
+	uint8_t *place;
+
+	if (analyzer->journal == NULL ||
+		(analyzer->t_status != 0 && now - analyzer->t_status < STATUS_NS))
+		return;
+	analyzer->t_status = now;
+	bs_journal_status(analyzer->journal, &status);
+	bs_record_head(&status.head, BS_REC_JOURNAL, 0);
+	status.t = now;
+	place = reserve(analyzer, sizeof(status));
+	if (place != NULL)
+		put(analyzer, &place, &status.head);
+}
+
 /* Sends what the socket takes. As receive(). */
 static int
 flush(struct bs_analyzer *analyzer)
 {
-	while (analyzer->tail != analyzer->head) {
+	while (analyzer->tail != analyzer->head && !is_held(analyzer)) {
 		const struct batch *batch = &analyzer->queue[analyzer->tail % QUEUE_BATCHES];
 
 		if (send(analyzer->fd, batch->data, batch->bytes, MSG_DONTWAIT | MSG_NOSIGNAL) <
@@ -334,10 +421,15 @@ bs_analyzer_step(struct bs_analyzer *analyzer, int timeout_ms)
 		{.fd = analyzer->fd, .events = POLLIN},
 		{.fd = analyzer->stop_fd, .events = POLLIN},
 	};
+	uint64_t now;
 	int ret = 1;
 
-	if (analyzer->tail != analyzer->head)
-		fds[0].events |= POLLOUT;
+	if (analyzer->tail != analyzer->head) {
+		if (!is_held(analyzer))
+			fds[0].events |= POLLOUT;
+		else if (timeout_ms < 0 || timeout_ms > HOLD_MS)
+			timeout_ms = HOLD_MS;
+	}
 	if (poll(fds, 2, timeout_ms) < 0)
 		return errno == EINTR ? 1 : -errno;
 	if (fds[1].revents != 0)
@@ -346,8 +438,11 @@ bs_analyzer_step(struct bs_analyzer *analyzer, int timeout_ms)
 		ret = receive(analyzer);
 	if (ret != 1)
 		return ret;
+	now = bs_clock_now_ns();
 	if (analyzer->t_newest != 0)
-		bs_diag_advance(analyzer->diag, present(analyzer, bs_clock_now_ns()));
+		bs_diag_advance(analyzer->diag, present(analyzer, now));
+	write_down(analyzer, now);
+	tell_journal(analyzer, now);
 	return flush(analyzer);
 }
 

@@ -3,7 +3,8 @@
  * The analyzer's loop: batches of records in from bufscoped, through the
  * diagnosis, batches of thresholds, verdicts and incidents out. It never waits
  * for bufscoped to read: what does not fit into the bounded queue of batches to
- * send is counted and left out.
+ * send is counted and left out. With a journal, verdicts are told when they are
+ * written down there: what was told once is found again.
  *
  * One thread. Time is bs_clock_now_ns, of which only differences count: what
  * time it is say the records, of which the first is believed, later ones only
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "bs_diag.h"
+#include "journal.h"
 
 struct bs_analyzer;
 
@@ -32,10 +34,12 @@ struct bs_analyzer_counters {
 /*
  * fd: a connected SOCK_SEQPACKET socket; stop_fd: readable when the loop is to
  * end, or -1. Both stay the caller's, and must outlive the analyzer. The config
- * is copied, its output replaced by ours. Malformed batches are reported on
+ * is copied, its output replaced by ours. journal: where all that is taken and
+ * decided is written down, or NULL; the caller's, too. Malformed batches are reported on
  * stderr, one line a second at most. NULL with errno ENOMEM.
  */
-struct bs_analyzer *bs_analyzer_create(int fd, int stop_fd, const struct bs_diag_config *config);
+struct bs_analyzer *bs_analyzer_create(
+	int fd, int stop_fd, const struct bs_diag_config *config, struct bs_journal *journal);
 void bs_analyzer_destroy(struct bs_analyzer *analyzer); /* NULL is fine */
 
 /*

@@ -190,6 +190,7 @@ draw_head(FILE *out, const json_t *status)
 	const json_t *analyzer = json_object_get(status, "analyzer");
 	const json_t *records = json_object_get(status, "records");
 	const json_t *problems = json_object_get(status, "problems");
+	const json_t *journal = json_object_get(status, "journal");
 	char text[8][TABLE_TEXT_BYTES];
 
 	fprintf(out, "bufscoped %s: %s, pid %s, up %s, %s packets in, %s out, %s queued\n",
@@ -203,6 +204,12 @@ draw_head(FILE *out, const json_t *status)
 								     : "not connected",
 		table_text(analyzer, "restarts", text[1]), table_text(records, "sent", text[2]),
 		table_text(records, "lost", text[3]));
+	if (json_is_object(journal))
+		fprintf(out, "journal: %s.%s, %s bytes and %s records written, %s records lost\n",
+			table_text(journal, "path", text[0]), table_text(journal, "slot", text[1]),
+			table_text(journal, "journal_bytes", text[2]),
+			table_text(journal, "journal_records", text[3]),
+			table_text(journal, "journal_lost_records", text[4]));
 	if (json_array_size(problems) > 0)
 		DRAW_LIST(out, problems, fields, 2);
 }

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "journal_files.h"
+
 static int
 find_user(struct bs_analyzer_link *link, char *error)
 {
@@ -35,7 +37,9 @@ int
 bs_analyzer_link_start(struct bs_analyzer_link *link, const struct bs_config *config,
 	char error[BS_STATUS_ERROR_BYTES])
 {
-	int ret;
+	char bytes[24];
+	int fds[BS_SPAWNER_FILES], ret;
+	struct bs_spawner_files files = {.fds = fds, .option = "--journal", .more = bytes};
 
 	*link = (struct bs_analyzer_link){
 		.config = config, .own = geteuid(), .spawner = {.pidfd = -1, .control = -1}};
@@ -43,7 +47,18 @@ bs_analyzer_link_start(struct bs_analyzer_link *link, const struct bs_config *co
 	ret = find_user(link, error);
 	if (ret != 0 || !config->analyzer.child)
 		return ret;
-	ret = bs_spawner_start(&link->spawner, NULL, link->user.uid, link->user.gid, NULL);
+	if (config->journal.path[0] != '\0') {
+		ret = bs_journal_files_open(
+			config->journal.path, config->journal.files, fds, error);
+		if (ret != 0)
+			return ret;
+		files.count = config->journal.files;
+		snprintf(bytes, sizeof(bytes), "%llu",
+			(unsigned long long)(config->journal.bytes / config->journal.files));
+	}
+	ret = bs_spawner_start(&link->spawner, NULL, link->user.uid, link->user.gid,
+		files.count > 0 ? &files : NULL);
+	bs_journal_files_close(fds, files.count); /* from here on, only the analyzer has them */
 	if (ret != 0)
 		snprintf(error, BS_STATUS_ERROR_BYTES,
 			"bufscope-analyzer does not start: %s; install it next to bufscoped or in "

@@ -22,10 +22,11 @@ struct bs_analyzer_link {
 };
 
 /*
- * Finds out who the analyzer is, and in mode child starts its spawner: before
+ * Finds out who the analyzer is, and in mode child starts its spawner, with the
+ * files of the journal if there is one: before
  * any thread and EAL. config outlives the link. 0, or -errno with one line in
  * error: -ENOENT (no such user; no program bufscope-analyzer), or what
- * bs_spawner_start said. Main thread.
+ * bs_journal_files_open or bs_spawner_start said. Main thread.
  */
 int bs_analyzer_link_start(struct bs_analyzer_link *link, const struct bs_config *config,
 	char error[BS_STATUS_ERROR_BYTES]);

@@ -53,6 +53,7 @@ struct bs_collector {
 	struct bs_rec_loss loss_told;	 /* by LOSS records that were taken */
 	struct bs_rec_loss loss_telling; /* and by the one in the batch */
 	uint64_t records_sent, record_bytes, bad_records, rejected;
+	struct bs_rec_journal journal; /* what the analyzer said last */
 	uint64_t t_input;
 	int64_t input_bytes; /* that may be read */
 	bool connected;
@@ -486,6 +487,9 @@ take_record(struct bs_collector *collector, const struct bs_plausible *here,
 	case BS_REC_THRESHOLD:
 		take_threshold(collector, here, any);
 		break;
+	case BS_REC_JOURNAL:
+		collector->journal = *(const struct bs_rec_journal *)record;
+		break;
 	case BS_REC_INCIDENT:
 		if (bs_plausible_incident(here, any))
 			bs_store_incident(collector->dataplane->store, any);
@@ -687,4 +691,5 @@ bs_collector_status(const struct bs_collector *collector, struct bs_collector_st
 	status->rejected = __atomic_load_n(&collector->rejected, __ATOMIC_RELAXED);
 	status->bad_records = __atomic_load_n(&collector->bad_records, __ATOMIC_RELAXED);
 	status->loss = collector->loss;
+	status->journal = collector->journal;
 }

@@ -40,5 +40,6 @@ struct bs_collector_status {
 	uint64_t bad_records;	 /* from the analyzer, that did not validate */
 	uint64_t rejected;	 /* from the analyzer, about what cannot be: see plausible.h */
 	struct bs_rec_loss loss; /* since start */
+	struct bs_rec_journal journal; /* what the analyzer said last; t 0: nothing */
 };
 void bs_collector_status(const struct bs_collector *collector, struct bs_collector_status *status);

@@ -23,6 +23,7 @@
 #define BS_CONFIG_CLASSES 8u
 #define BS_CONFIG_TEXT 128u
 #define BS_CONFIG_USER 33u /* a name, or a number in digits; "": none given */
+#define BS_CONFIG_JOURNAL_FILE_MIN (1u << 20) /* bytes that a file of the journal may have */
 
 struct bs_config_port {
 	char name[24];
@@ -110,6 +111,11 @@ struct bs_config {
 		bool drop;
 		char user[BS_CONFIG_USER];
 	} privileges;
+	struct {
+		char path[BS_CONFIG_TEXT]; /* of its files without ".<number>"; "": no journal */
+		uint64_t bytes;		   /* of all files together */
+		unsigned files;
+	} journal;
 	bool faults; /* debug.faults */
 };
 

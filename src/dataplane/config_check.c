@@ -131,6 +131,29 @@ check_privileges(struct config_reader *reader)
 	return config_fail(reader, "only with privileges.drop (allowed: null, or drop true)");
 }
 
+static int
+check_journal(struct config_reader *reader)
+{
+	const struct bs_config *config = reader->config;
+
+	if (config->journal.path[0] == '\0')
+		return 0;
+	config_push(reader, "analyzer", 0);
+	config_push(reader, "journal", 0);
+	if (!config->analyzer.child)
+		return config_fail(reader,
+			"is written by an analyzer that bufscoped starts (allowed: null, or mode "
+			"\"child\")");
+	if (config->journal.bytes / config->journal.files < BS_CONFIG_JOURNAL_FILE_MIN) {
+		config_push(reader, "size", 0);
+		return config_fail(reader, "is too little for %u files (allowed: 1M for each)",
+			config->journal.files);
+	}
+	config_pop(reader);
+	config_pop(reader);
+	return 0;
+}
+
 int
 config_check(struct config_reader *reader)
 {
@@ -141,6 +164,8 @@ config_check(struct config_reader *reader)
 
 	if (ret == 0)
 		ret = check_privileges(reader);
+	if (ret == 0)
+		ret = check_journal(reader);
 	if (ret != 0)
 		return ret;
 	switch (bs_framers_init(&framers, config->framing, config->framing_count, &bad)) {

@@ -276,6 +276,41 @@ set_mode(
 	return 0;
 }
 
+static int
+set_journal_path(
+	struct config_reader *reader, const struct config_key *key, const json_t *value, void *base)
+{
+	struct bs_config *config = base;
+	const size_t suffix = sizeof(".99") - 1;
+
+	if (copy_text(value, config->journal.path, sizeof(config->journal.path) - suffix) &&
+		config->journal.path[0] == '/' &&
+		config->journal.path[strlen(config->journal.path) - 1] != '/')
+		return 0;
+	return config_fail_value(reader, key, value, "not an absolute path of a file");
+}
+
+/* A text stands for an object with this path. */
+static int
+set_journal(
+	struct config_reader *reader, const struct config_key *key, const json_t *value, void *base)
+{
+	json_t *object;
+	int ret;
+
+	if (json_is_null(value))
+		return 0;
+	if (json_is_object(value))
+		return config_read_object(reader, key->keys, value, base);
+	if (!json_is_string(value))
+		return config_fail_value(reader, key, value, "not a path or an object");
+	object = json_pack("{s:O}", "path", value);
+	ret = object == NULL ? config_fail(reader, "out of memory")
+			     : config_read_object(reader, key->keys, object, base);
+	json_decref(object);
+	return ret;
+}
+
 /* hugepages is kept as its word. */
 static int
 set_hugepages(
@@ -457,13 +492,22 @@ static const struct config_key records_keys[] = {
 	{NULL},
 };
 
+static const struct config_key journal_keys[] = {
+	{"path", CONFIG_OWN, .set = set_journal_path, AT(journal.path),
+		.allowed = "an absolute path of up to 123 characters"},
+	{"size", CONFIG_SIZE, "\"256M\"", .min = "2M", .max = "64G", AT(journal.bytes)},
+	{"files", CONFIG_NUMBER, "8", .min = "2", .max = "16", AT(journal.files)},
+	{NULL},
+};
+
 static const struct config_key analyzer_keys[] = {
 	{"mode", CONFIG_WORD, "\"child\"", .words = mode_words, .set = set_analyzer_mode,
 		.offset = offsetof(struct bs_config, analyzer.child),
 		.bytes = offsetof(struct bs_config, analyzer.user) -
 			 offsetof(struct bs_config, analyzer.child)},
 	{"user", CONFIG_NAME, "null", .null_ok = true, AT(analyzer.user)},
-	{"journal", CONFIG_NOT_BUILT, "null"},
+	{"journal", CONFIG_OBJECT, "null", .null_ok = true, .set = set_journal,
+		.keys = journal_keys, .allowed = "an absolute path, {\"path\": ...}, null"},
 	{"otlp", CONFIG_NOT_BUILT, "null"},
 	{"prometheus", CONFIG_NOT_BUILT, "null"},
 	{NULL},

@@ -216,4 +216,5 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->analyzer_connected = collector.connected;
 	snapshot->analyzer_bad_records = collector.bad_records;
 	snapshot->analyzer_rejected = collector.rejected;
+	snapshot->journal = collector.journal;
 }

@@ -66,6 +66,17 @@ enum bs_frame_counter { BS_FRAME_COUNTERS(BS_X_FRAME) BS_FRAME_COUNT };
 /* Likewise. */
 const char *bs_frame_counter_key(unsigned counter);
 
+/* Of struct bs_rec_journal: how the analyzer's journal goes since that was started. */
+#define BS_JOURNAL_COUNTERS(X)                                                                     \
+	X(blocks, "journal_blocks", "blocks of records written to the journal")                    \
+	X(bytes, "journal_bytes", "bytes of them")                                                 \
+	X(records, "journal_records",                                                              \
+		"records and verdicts in them, an RPC with its group is one")                      \
+	X(lost_records, "journal_lost_records",                                                    \
+		"records and verdicts not written: the files took none, or not in time")           \
+	X(lost_bytes, "journal_lost_bytes", "bytes of them")                                       \
+	X(errors, "journal_errors", "calls to write, empty or sync a file that failed")
+
 struct bs_snapshot_port {
 	char name[24];
 	char device[64];
@@ -164,4 +175,5 @@ struct bs_snapshot {
 	uint32_t analyzer_restarts;
 	uint64_t analyzer_bad_records; /* verdicts that did not validate */
 	uint64_t analyzer_rejected;    /* verdicts about what cannot be */
+	struct bs_rec_journal journal; /* what the analyzer said last; t 0: nothing */
 };

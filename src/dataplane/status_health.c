@@ -137,6 +137,25 @@ check_records(struct problems *problems, const struct bs_config *config,
 			loss->no_memory);
 }
 
+static void
+check_journal(struct problems *problems, const struct bs_config *config,
+	const struct bs_rec_journal *journal)
+{
+	if (config->journal.path[0] == '\0')
+		return;
+	if (journal->error != 0)
+		add(problems, "journal",
+			"make room or mend the disk: it is tried again every 5 s; what is lost "
+			"meanwhile is counted",
+			"%.80s.%" PRIu32 " cannot be written: %s", config->journal.path,
+			journal->slot, strerror((int)journal->error));
+	if (journal->lost_records > 0)
+		add(problems, "journal", "see whether the disk is full or too slow",
+			"%" PRIu64 " records not written%s%s", journal->lost_records,
+			journal->last_error != 0 ? ": " : ": the disk was too slow",
+			journal->last_error != 0 ? strerror((int)journal->last_error) : "");
+}
+
 json_t *
 bs_status_problems(const struct bs_config *config, const struct bs_snapshot *snapshot)
 {
@@ -157,6 +176,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 	check_clock(&problems, &snapshot->clock);
 	check_lcores(&problems, snapshot);
 	check_records(&problems, config, snapshot);
+	check_journal(&problems, config, &snapshot->journal);
 	if (!problems.failed)
 		return problems.list;
 	json_decref(problems.list);

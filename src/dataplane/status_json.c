@@ -151,6 +151,61 @@ port_with_stamps(const struct bs_snapshot_port *port)
 	return object;
 }
 
+static json_t *
+counts(const uint64_t *values, unsigned count, const char *(*key)(unsigned))
+{
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < count; i++)
+		json_object_set_new(object, key(i), number(values[i]));
+	return object;
+}
+
+#define X_JOURNAL_KEY(field, key, help) key,
+#define X_JOURNAL_VALUE(field, key, help) journal->field,
+static const char *const journal_keys[] = {BS_JOURNAL_COUNTERS(X_JOURNAL_KEY)};
+#define JOURNAL_COUNT (sizeof(journal_keys) / sizeof(journal_keys[0]))
+
+static const char *
+journal_key(unsigned counter)
+{
+	return journal_keys[counter];
+}
+
+static json_t *
+journal_counts(const struct bs_rec_journal *journal)
+{
+	const uint64_t values[] = {BS_JOURNAL_COUNTERS(X_JOURNAL_VALUE)};
+
+	return counts(values, JOURNAL_COUNT, journal_key);
+}
+
+static json_t *
+error_text(uint32_t error)
+{
+	return error != 0 ? json_string(strerror((int)error)) : json_null();
+}
+
+/* null: there is none. */
+static json_t *
+journal_json(const struct bs_config *config, const struct bs_rec_journal *journal)
+{
+	json_t *object, *totals;
+
+	if (config->journal.path[0] == '\0')
+		return json_null();
+	object = json_pack("{s:o, s:i, s:o, s:o, s:i, s:o, s:o}", "path",
+		json_string(config->journal.path), "files", (int)config->journal.files,
+		"size_bytes", number(config->journal.bytes), "file",
+		journal->file != 0 ? number(journal->file) : json_null(), "slot",
+		(int)journal->slot, "error", error_text(journal->error), "last_error",
+		error_text(journal->last_error));
+	totals = journal_counts(journal);
+	json_object_update(object, totals);
+	json_decref(totals);
+	return object;
+}
+
 static uint64_t
 lost_records(const struct bs_rec_loss *loss)
 {
@@ -208,7 +263,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		append(&ports, port_with_stamps(&snapshot->ports[i]));
 	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			      "s:o, s:{s:o, s:o, s:o}, s:o, s:o}",
+			      "s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}",
 			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
 			    problems, "pid", (int)snapshot->pid, "node", config->node,
 			    "file_prefix", ascii(config->eal.file_prefix), "t_start",
@@ -219,8 +274,9 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 			    number(snapshot->tx_packets), "queued", number(snapshot->queued),
 			    "analyzer", analyzer_json(source, snapshot), "records", "sent",
 			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			    "lost", number(lost_records(&snapshot->loss)), "ports", ports,
-			    "privileges", privileges_json(source->privileges)),
+			    "lost", number(lost_records(&snapshot->loss)), "journal",
+			    journal_json(config, &snapshot->journal), "ports", ports, "privileges",
+			    privileges_json(source->privileges)),
 		result, error);
 }
 
@@ -415,16 +471,6 @@ answer_rpc(const struct bs_status_source *source, const struct bs_snapshot *snap
 	return give(rpc, result, error);
 }
 
-static json_t *
-counts(const uint64_t *values, unsigned count, const char *(*key)(unsigned))
-{
-	json_t *object = json_object();
-
-	for (unsigned i = 0; i < count; i++)
-		json_object_set_new(object, key(i), number(values[i]));
-	return object;
-}
-
 static int
 answer_counters(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
@@ -435,7 +481,7 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 	(void)params;
 	return give(
 		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
-			  "s:o}}}",
+			  "s:o}}, s:o}",
 			"rx_packets", number(snapshot->rx_packets), "tx_packets",
 			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
 			counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key), "dropped",
@@ -447,7 +493,7 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 			number(snapshot->record_bytes), "lost", "ring_full",
 			number(loss->ring_full), "over_budget", number(loss->over_budget),
 			"socket_full", number(loss->socket_full), "no_memory",
-			number(loss->no_memory)),
+			number(loss->no_memory), "journal", journal_counts(&snapshot->journal)),
 		result, error);
 }
 

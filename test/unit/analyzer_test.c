@@ -15,6 +15,7 @@
 #include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ read_clock(void)
 
 struct rig {
 	struct bs_analyzer *analyzer;
+	struct bs_journal *journal; /* NULL: none; the test does what its thread would */
+	int file;
 	int ours, its;
 	int stop[2];
 	uint64_t next_id;
@@ -42,7 +45,7 @@ struct rig {
 };
 
 static int
-set_up(void **state)
+set_up_with(void **state, bool journal)
 {
 	static struct rig rig;
 	const struct bs_diag_config config = {
@@ -58,9 +61,29 @@ set_up(void **state)
 	rig.ours = ends[0];
 	rig.its = ends[1];
 	rig.next_id = 1;
-	rig.analyzer = bs_analyzer_create(rig.its, rig.stop[0], &config);
+	if (journal) {
+		struct bs_journal_files files = {.count = 1, .file_bytes = 1u << 20};
+
+		rig.file = files.first_fd = memfd_create("journal", MFD_CLOEXEC);
+		rig.journal = bs_journal_create(&files, clock_ns);
+		if (rig.journal == NULL)
+			return -1;
+	}
+	rig.analyzer = bs_analyzer_create(rig.its, rig.stop[0], &config, rig.journal);
 	*state = &rig;
 	return rig.analyzer == NULL ? -1 : 0;
+}
+
+static int
+set_up(void **state)
+{
+	return set_up_with(state, false);
+}
+
+static int
+set_up_journal(void **state)
+{
+	return set_up_with(state, true);
 }
 
 static int
@@ -69,6 +92,9 @@ tear_down(void **state)
 	struct rig *rig = *state;
 
 	bs_analyzer_destroy(rig->analyzer);
+	if (rig->journal != NULL)
+		close(rig->file);
+	bs_journal_destroy(rig->journal);
 	close(rig->ours);
 	close(rig->its);
 	close(rig->stop[0]);
@@ -495,6 +521,117 @@ reader_that_does_not_read_costs_records_and_never_time(void **state)
 	assert_true(counters->batches_sent > 1);
 }
 
+/* Records in the journal's file of a type; *last is a copy of the newest. */
+static unsigned
+count_in_journal(const struct rig *rig, unsigned type, void *last)
+{
+	struct bs_journal_reader *reader = bs_journal_reader_create();
+	struct bs_journal_found found;
+	enum bs_journal_step step;
+	unsigned count = 0;
+	off_t at = 0;
+
+	while ((step = bs_journal_reader_next(reader, &found)) != BS_JOURNAL_END) {
+		struct bs_journal_item item;
+		size_t offset = 0;
+
+		if (step == BS_JOURNAL_MORE) {
+			size_t room;
+			void *to = bs_journal_reader_room(reader, &room);
+			ssize_t n = pread(rig->file, to, room, at);
+
+			bs_journal_reader_fill(reader, (size_t)n);
+			at += n;
+		}
+		if (step != BS_JOURNAL_BLOCK)
+			continue;
+		while (bs_journal_item_next(found.records, found.block->bytes, &offset, &item) ==
+			1) {
+			if (item.record->type != type)
+				continue;
+			memcpy(last, item.record, item.bytes);
+			count++;
+		}
+	}
+	bs_journal_reader_destroy(reader);
+	return count;
+}
+
+static void
+verdict_is_told_once_the_journal_has_it(void **state)
+{
+	struct rig *rig = *state;
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+	struct {
+		struct bs_rec_verdict verdict;
+		uint8_t group[BS_RPC_GROUP_MAX_UNITS * BS_UNIT_BYTES];
+	} written;
+	uint64_t id;
+
+	add_service(rig, BS_NS_PER_MS);
+	id = add_rpc(rig, T0, 10 * BS_NS_PER_MS);
+	deliver(rig);
+	clock_ns += 2 * BS_NS_PER_S;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_false(next_verdict(rig, &verdict, &rpc));
+	bs_journal_write(rig->journal, clock_ns);
+	assert_int_equal(count_in_journal(rig, BS_REC_VERDICT, &written), 1);
+	assert_int_equal(written.verdict.rpc_id, id);
+	assert_int_equal(count_in_journal(rig, BS_REC_NAME, &written), 2); /* once it repeats */
+	assert_int_equal(count_in_journal(rig, BS_REC_RPC, &written), 1);
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_true(next_verdict(rig, &verdict, &rpc));
+	assert_int_equal(verdict.rpc_id, id);
+}
+
+static void
+journal_that_is_not_written_holds_a_verdict_for_a_tenth_of_a_second(void **state)
+{
+	struct rig *rig = *state;
+	struct bs_rec_verdict verdict;
+	struct bs_rec_rpc rpc;
+
+	add_service(rig, BS_NS_PER_MS);
+	add_rpc(rig, T0, 10 * BS_NS_PER_MS);
+	deliver(rig);
+	clock_ns += 2 * BS_NS_PER_S;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	clock_ns += 100 * BS_NS_PER_MS - 1;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_false(next_verdict(rig, &verdict, &rpc));
+	clock_ns++;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_true(next_verdict(rig, &verdict, &rpc));
+}
+
+static void
+journal_is_told_of_once_a_second(void **state)
+{
+	struct rig *rig = *state;
+	struct bs_rec_journal journal[2];
+
+	add_service(rig, BS_NS_PER_MS);
+	deliver(rig);
+	assert_int_equal(recv(rig->ours, journal, sizeof(journal), MSG_DONTWAIT), 128);
+	assert_int_equal(journal[0].head.type, BS_REC_JOURNAL);
+	assert_int_equal(journal[0].blocks, 0);
+	clock_ns += BS_NS_PER_S;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	bs_journal_write(rig->journal, clock_ns);
+	assert_int_equal(recv(rig->ours, journal, sizeof(journal), MSG_DONTWAIT), 128);
+	clock_ns += BS_NS_PER_S - 1;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_int_equal(recv(rig->ours, journal, sizeof(journal), MSG_DONTWAIT), -1);
+	clock_ns++;
+	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 1);
+	assert_int_equal(recv(rig->ours, journal, sizeof(journal), MSG_DONTWAIT), 128);
+	assert_int_equal(journal[0].records, 1);
+	assert_int_equal(journal[0].file, 1);
+	/* what a file begins with, and the block: 64 of the file, 64 + 128 each */
+	assert_int_equal(journal[0].bytes, 64 + 2 * (64 + 128));
+}
+
 static void
 closed_socket_ends_the_loop(void **state)
 {
@@ -516,6 +653,7 @@ stop_descriptor_ends_the_loop(void **state)
 	assert_int_equal(bs_analyzer_step(rig->analyzer, 0), 0);
 }
 
+#define WITH_JOURNAL(test) cmocka_unit_test_setup_teardown(test, set_up_journal, tear_down)
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int
@@ -537,6 +675,9 @@ main(void)
 		WITH_RIG(empty_datagram_is_malformed_and_not_the_end),
 		WITH_RIG(random_batches_never_stop_the_loop),
 		WITH_RIG(reader_that_does_not_read_costs_records_and_never_time),
+		WITH_JOURNAL(verdict_is_told_once_the_journal_has_it),
+		WITH_JOURNAL(journal_that_is_not_written_holds_a_verdict_for_a_tenth_of_a_second),
+		WITH_JOURNAL(journal_is_told_of_once_a_second),
 		WITH_RIG(closed_socket_ends_the_loop),
 		WITH_RIG(stop_descriptor_ends_the_loop),
 	};

@@ -349,8 +349,6 @@ static void
 what_is_not_built_yet_is_refused_by_name_unless_null_or_off(void **state)
 {
 	static const struct refusal refusals[] = {
-		{"{" BASE ",\"analyzer\":{\"journal\":\"/var/j\"}}",
-			"f:1: analyzer.journal: \"/var/j\" is not built yet (allowed: null)"},
 		{"{" BASE ",\"analyzer\":{\"otlp\":{}}}",
 			"f:1: analyzer.otlp: {} is not built yet (allowed: null)"},
 		{"{" BASE ",\"analyzer\":{\"prometheus\":9100}}",
@@ -364,10 +362,52 @@ what_is_not_built_yet_is_refused_by_name_unless_null_or_off(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
 		assert_refused(refusals[i].text, refusals[i].message);
-	assert_parses("{" BASE ",\"analyzer\":{\"mode\":\"off\",\"journal\":\"off\",\"otlp\":null},"
+	assert_parses("{" BASE ",\"analyzer\":{\"mode\":\"off\",\"journal\":null,\"otlp\":null},"
 		      "\"shim\":{\"udp\":\"off\"},\"offload\":{\"mode\":\"off\"}}",
 		&config);
 	assert_false(config.analyzer.child);
+}
+
+static void
+a_journal_is_a_path_or_an_object_with_one(void **state)
+{
+	static const struct refusal refusals[] = {
+		{"{" BASE ",\"analyzer\":{\"journal\":\"var/j\"}}",
+			"f:1: analyzer.journal.path: \"var/j\" is not an absolute path of a file "
+			"(allowed: an absolute path of up to 123 characters)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":\"/var/\"}}",
+			"f:1: analyzer.journal.path: \"/var/\" is not an absolute path of a file "
+			"(allowed: an absolute path of up to 123 characters)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":7}}",
+			"f:1: analyzer.journal: 7 is not a path or an object (allowed: an absolute "
+			"path, {\"path\": ...}, null)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":{\"size\":\"4M\"}}}",
+			"f:1: analyzer.journal.path: required key is missing (allowed: an absolute "
+			"path of up to 123 characters)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":{\"path\":\"/j\",\"size\":\"7M\"}}}",
+			"f:1: analyzer.journal.size: is too little for 8 files (allowed: 1M for "
+			"each)"},
+		{"{" BASE ",\"analyzer\":{\"journal\":{\"path\":\"/j\",\"files\":1}}}",
+			"f:1: analyzer.journal.files: 1 is out of range (allowed: 2 to 16)"},
+		{"{" BASE ",\"analyzer\":{\"mode\":\"off\",\"journal\":\"/j\"}}",
+			"f:1: analyzer.journal: is written by an analyzer that bufscoped starts "
+			"(allowed: null, or mode \"child\")"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		assert_refused(refusals[i].text, refusals[i].message);
+	assert_parses("{" BASE "}", &config);
+	assert_string_equal(config.journal.path, "");
+	assert_parses("{" BASE ",\"analyzer\":{\"journal\":\"/var/j\"}}", &config);
+	assert_string_equal(config.journal.path, "/var/j");
+	assert_int_equal(config.journal.bytes, 256u << 20);
+	assert_int_equal(config.journal.files, 8);
+	assert_parses("{" BASE ",\"analyzer\":{\"journal\":{\"path\":\"/j\",\"size\":\"4M\","
+		      "\"files\":4}}}",
+		&config);
+	assert_int_equal(config.journal.bytes, 4u << 20);
+	assert_int_equal(config.journal.files, 4);
 }
 
 static void
@@ -606,6 +646,7 @@ main(void)
 		cmocka_unit_test(users_and_modes_that_make_no_sense_are_refused),
 		cmocka_unit_test(ports_paths_and_services_that_do_not_fit_each_other_are_refused),
 		cmocka_unit_test(what_is_not_built_yet_is_refused_by_name_unless_null_or_off),
+		cmocka_unit_test(a_journal_is_a_path_or_an_object_with_one),
 		cmocka_unit_test(a_line_is_found_behind_texts_and_lists_that_look_like_keys),
 		cmocka_unit_test(a_reload_may_change_slos_operations_detect_and_records_only),
 		cmocka_unit_test(a_file_that_is_unsafe_or_not_a_file_is_refused),

@@ -143,6 +143,18 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
 	assert_one_problem(fake, "mempool", "12 packets found no mbuf");
 	*s = healthy;
+	strcpy(fake->config.journal.path, "/var/j");
+	json_decref(ask(fake, "/bufscope/status", NULL));
+	s->journal.error = 28; /* ENOSPC */
+	s->journal.slot = 3;
+	assert_one_problem(fake, "journal", "/var/j.3 cannot be written: No space left on device");
+	*s = healthy;
+	s->journal.lost_records = 13;
+	assert_one_problem(fake, "journal", "13 records not written: the disk was too slow");
+	s->journal.last_error = 5; /* EIO */
+	assert_one_problem(fake, "journal", "13 records not written: Input/output error");
+	fake->config.journal.path[0] = '\0';
+	*s = healthy;
 	s->clock.uneven = 2;
 	s->clock.error_ppm = 1500;
 	assert_one_problem(
@@ -415,11 +427,40 @@ help_texts_fit_what_rte_telemetry_takes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void
+journal_is_null_without_one_and_else_says_how_it_goes(void **state)
+{
+	struct fake *fake = *state;
+	json_t *status = ask(fake, "/bufscope/status", NULL);
+	const json_t *journal;
+
+	assert_true(json_is_null(json_object_get(status, "journal")));
+	json_decref(status);
+	strcpy(fake->config.journal.path, "/var/j");
+	fake->config.journal.files = 4;
+	fake->snapshot.journal = (struct bs_rec_journal){
+		.file = 9, .slot = 1, .blocks = 2, .bytes = 3000, .lost_records = 5, .error = 28};
+	status = ask(fake, "/bufscope/status", NULL);
+	journal = json_object_get(status, "journal");
+	assert_string_equal(text(journal, "path"), "/var/j");
+	assert_int_equal(number(journal, "files"), 4);
+	assert_int_equal(number(journal, "file"), 9);
+	assert_int_equal(number(journal, "journal_bytes"), 3000);
+	assert_int_equal(number(journal, "journal_lost_records"), 5);
+	assert_string_equal(text(journal, "error"), "No space left on device");
+	assert_true(json_is_null(json_object_get(journal, "last_error")));
+	json_decref(status);
+	status = ask(fake, "/bufscope/counters", NULL);
+	assert_int_equal(number(json_object_get(status, "journal"), "journal_blocks"), 2);
+	json_decref(status);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(status_of_a_healthy_system_has_no_problems),
+		TEST(journal_is_null_without_one_and_else_says_how_it_goes),
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
 		TEST(a_pmd_that_hides_its_losses_shows_null_and_not_zero),
 		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),

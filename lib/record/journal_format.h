@@ -6,6 +6,3 @@
 
 /* How the header of a block begins. */
 extern const uint8_t journal_block_magic[8];
-
-/* Are these the records that the block was sealed with? */
-bool journal_records_check(const struct bs_journal_block *block, const void *records);
