@@ -3,19 +3,17 @@
 #include "command.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bs_clock.h"
+#include "head.h"
 #include "options.h"
 #include "output.h"
 #include "replay.h"
+#include "target.h"
 #include "terminal.h"
-
-#define TEMPORARY_SUFFIX ".XXXXXX"
 
 struct values {
 	struct replay_settings settings;
@@ -28,20 +26,7 @@ struct values {
 static int
 take_format(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
 {
-	static const char *const formats[] = {
-		[OUTPUT_TEXT] = "text",
-		[OUTPUT_JSON] = "json",
-		[OUTPUT_JSONL] = "jsonl",
-	};
-	struct values *values = context;
-
-	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
-		if (strcmp(text, formats[i]) == 0) {
-			values->output.format = (enum output_format)i;
-			return 0;
-		}
-	snprintf(error, BS_OPTION_ERROR_BYTES, "\"%s\" is none of text, json, jsonl", text);
-	return -EINVAL;
+	return output_take_format(&((struct values *)context)->output, text, error);
 }
 
 static int
@@ -140,67 +125,6 @@ failed(const char *error)
 	return BS_EXIT_FAILED;
 }
 
-/* An output file appears under its name when it is complete; until then it has another. */
-struct target {
-	FILE *stream;
-	const char *path;
-	char *temporary; /* NULL: path is written to itself */
-};
-
-static int
-target_open(struct target *target, const char *path)
-{
-	struct stat status;
-	mode_t mask;
-	int fd;
-
-	memset(target, 0, sizeof(*target));
-	target->path = path;
-	if (path == NULL) {
-		target->stream = stdout;
-		return 0;
-	}
-	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-		target->stream = fopen(path, "w");
-		return target->stream != NULL ? 0 : -errno;
-	}
-	if (asprintf(&target->temporary, "%s" TEMPORARY_SUFFIX, path) < 0) {
-		target->temporary = NULL;
-		return -ENOMEM;
-	}
-	fd = mkstemp(target->temporary);
-	if (fd < 0)
-		return -errno;
-	target->stream = fdopen(fd, "w");
-	if (target->stream == NULL) {
-		int error = -errno;
-
-		close(fd);
-		unlink(target->temporary);
-		return error;
-	}
-	mask = umask(0);
-	umask(mask);
-	return fchmod(fd, 0666 & ~mask) == 0 ? 0 : -errno;
-}
-
-/* Puts the file in place if all went well until now, else removes it. 0 or -errno. */
-static int
-target_close(struct target *target, int result)
-{
-	if (target->path != NULL && target->stream != NULL && fclose(target->stream) != 0 &&
-		result == 0)
-		result = -errno;
-	if (target->temporary != NULL && target->stream != NULL) {
-		if (result == 0 && rename(target->temporary, target->path) != 0)
-			result = -errno;
-		if (result != 0)
-			unlink(target->temporary);
-	}
-	free(target->temporary);
-	return result;
-}
-
 static void
 show_progress(void *context, const char *path, uint64_t done, uint64_t total)
 {
@@ -210,12 +134,22 @@ show_progress(void *context, const char *path, uint64_t done, uint64_t total)
 static int
 write_output(struct values *values, const struct replay *replay)
 {
+	const struct output output = {
+		.findings = &replay->findings,
+		.head = head_json(replay),
+		.no_rpc = "no RPC found: --port PROTO=PORT names the protocol of a port\n",
+		.head_text = head_text,
+		.context = replay,
+	};
 	struct target target;
 	char error[REPLAY_ERROR_BYTES];
 	int result = target_open(&target, values->path);
 
 	if (result == 0)
-		result = output_write(target.stream, replay, &values->output);
+		result = output.head == NULL
+				 ? -ENOMEM
+				 : output_write(target.stream, &output, &values->output);
+	json_decref((json_t *)output.head);
 	result = target_close(&target, result);
 	if (result == 0)
 		return BS_EXIT_DONE;
@@ -251,7 +185,7 @@ run(struct values *values)
 		failed(error);
 	else
 		status = write_output(values, replay);
-	if (status == BS_EXIT_DONE && values->fail_on_anomaly && replay->anomalies > 0)
+	if (status == BS_EXIT_DONE && values->fail_on_anomaly && replay->findings.anomalies > 0)
 		status = BS_EXIT_ANOMALY;
 	replay_fini(replay);
 	free(replay);

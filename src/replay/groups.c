@@ -30,7 +30,7 @@ allocate(struct groups *groups, size_t bytes)
 }
 
 const struct bs_rec_rpc *
-groups_add(struct groups *groups, const void *group, size_t bytes)
+groups_add(struct groups *groups, const struct findings_run *run, const void *group, size_t bytes)
 {
 	void *copy;
 
@@ -48,6 +48,7 @@ groups_add(struct groups *groups, const void *group, size_t bytes)
 		return NULL;
 	memcpy(copy, group, bytes);
 	groups->list[groups->count].rpc = copy;
+	groups->list[groups->count].run = run;
 	groups->list[groups->count].bytes = bytes;
 	groups->count++;
 	return copy;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All RPCs of a replay: what is normal comes from the whole capture, so they are
- * kept until its end. Groups of records lie in blocks that never move.
+ * All RPCs that were found: what is normal comes from the whole capture, so they
+ * are kept until its end. Groups of records lie in blocks that never move.
  */
 #pragma once
 
 #include "bs_record.h"
 
+struct findings_run;
+
 struct group {
 	const struct bs_rec_rpc *rpc; /* followed by its segments and events */
+	const struct findings_run *run;
 	size_t bytes;
 	struct bs_rec_verdict verdict; /* once judged */
 };
@@ -28,7 +31,8 @@ struct groups {
 
 /* Keeps a copy of a group (a multiple of 8 bytes). NULL with errno ENOMEM; the copy lives until
  * free. */
-const struct bs_rec_rpc *groups_add(struct groups *groups, const void *group, size_t bytes);
+const struct bs_rec_rpc *groups_add(
+	struct groups *groups, const struct findings_run *run, const void *group, size_t bytes);
 
 /* Puts a copy of another group in the place of one of them, 0 or -ENOMEM. */
 int groups_replace(struct groups *groups, struct group *group, const void *records, size_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The result of a replay as JSON, written piece by piece so that a capture with
- * millions of RPCs needs no tree of them, and as text.
+ * Findings as JSON, written piece by piece so that millions of RPCs need no tree
+ * of them, and as text.
  */
 #include "output.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bs_clock.h"
+#include "bs_diag.h"
 
 #define SLOWEST 10u
 #define TABLE_ROWS 20u
@@ -19,16 +19,36 @@
 /* Where output goes; the first error sticks. */
 struct writer {
 	FILE *out;
-	const struct replay *replay;
+	const struct output *output;
+	const struct findings *findings;
 	int error;
 };
 
+int
+output_take_format(
+	struct output_options *options, const char *text, char error[BS_OPTION_ERROR_BYTES])
+{
+	static const char *const formats[] = {
+		[OUTPUT_TEXT] = "text",
+		[OUTPUT_JSON] = "json",
+		[OUTPUT_JSONL] = "jsonl",
+	};
+
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (strcmp(text, formats[i]) == 0) {
+			options->format = (enum output_format)i;
+			return 0;
+		}
+	snprintf(error, BS_OPTION_ERROR_BYTES, "\"%s\" is none of text, json, jsonl", text);
+	return -EINVAL;
+}
+
 static json_t *
-rpc_json(const struct replay *replay, const struct group *group)
+rpc_json(const struct group *group)
 {
 	struct bs_rpc_view view = group_view(group);
 
-	return bs_report_rpc_json(&replay->names, &view, &group->verdict);
+	return bs_report_rpc_json(&group->run->names, &view, &group->verdict);
 }
 
 /* Writes and gives up a value; NULL: there was no memory for it. */
@@ -50,15 +70,15 @@ struct selection {
 };
 
 static int
-select_anomalies(const struct replay *replay, struct selection *s)
+select_anomalies(const struct findings *findings, struct selection *s)
 {
 	s->count = 0;
-	s->groups = malloc((replay->anomalies + 1) * sizeof(s->groups[0]));
+	s->groups = malloc((findings->anomalies + 1) * sizeof(s->groups[0]));
 	if (s->groups == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < replay->groups.count; i++)
-		if (replay->groups.list[i].verdict.anomalous_by != 0)
-			s->groups[s->count++] = &replay->groups.list[i];
+	for (size_t i = 0; i < findings->groups.count; i++)
+		if (findings->groups.list[i].verdict.anomalous_by != 0)
+			s->groups[s->count++] = &findings->groups.list[i];
 	return 0;
 }
 
@@ -73,14 +93,14 @@ latency_of(const struct group *group)
 
 /* The answered ones that took longest, longest first; equal ones in order of time. */
 static int
-select_slowest(const struct replay *replay, struct selection *s)
+select_slowest(const struct findings *findings, struct selection *s)
 {
 	s->count = 0;
 	s->groups = calloc(SLOWEST + 1, sizeof(s->groups[0]));
 	if (s->groups == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < replay->groups.count; i++) {
-		const struct group *group = &replay->groups.list[i];
+	for (size_t i = 0; i < findings->groups.count; i++) {
+		const struct group *group = &findings->groups.list[i];
 		uint64_t latency = latency_of(group);
 		size_t at = s->count;
 
@@ -105,67 +125,24 @@ write_selection(struct writer *w, const char *key, int failed, struct selection 
 	fprintf(w->out, ",\n\"%s\":[", key);
 	for (size_t i = 0; i < s->count && w->error == 0; i++) {
 		fputs(i > 0 ? ",\n " : "\n ", w->out);
-		write_json(w, rpc_json(w->replay, s->groups[i]));
+		write_json(w, rpc_json(s->groups[i]));
 	}
 	fputs("]", w->out);
 	free(s->groups);
 }
 
-static json_t *
-instant(uint64_t t)
+json_t *
+output_instant(uint64_t t)
 {
 	return t != 0 ? json_sprintf("%" PRIu64, t) : json_null();
 }
 
-/* Paths and messages may hold any bytes. */
-static json_t *
-clean(const char *text)
+json_t *
+output_text(const char *text)
 {
 	char out[1024];
 
 	return json_stringn(out, bs_report_escape(text, strlen(text), out, sizeof(out)));
-}
-
-static json_t *
-input_json(const struct replay_input *input)
-{
-	const struct bs_capture_info *info = &input->info;
-	json_t *cut = info->truncated_at_packet != 0
-			      ? json_integer((json_int_t)info->truncated_at_packet)
-			      : json_null();
-	json_t *error = input->error[0] != '\0' ? clean(input->error) : json_null();
-
-	return json_pack("{s:o, s:n, s:I, s:I, s:o, s:[s], s:o, s:o, s:I, s:o}", "path",
-		clean(input->path), "vantage", "packets", (json_int_t)info->packets, "bytes",
-		(json_int_t)info->bytes, "truncated_at_packet", cut, "link_types", info->link_type,
-		"t_first", instant(info->t_first), "t_last", instant(info->t_last), "backwards",
-		(json_int_t)input->backwards, "error", error);
-}
-
-static json_t *
-counters_json(const struct replay *replay)
-{
-	json_t *counters = json_object();
-
-	for (unsigned i = 0; i < BS_PARSE_COUNT; i++)
-		json_object_set_new(
-			counters, bs_parse_key(i), json_integer((json_int_t)replay->parses[i]));
-	json_object_set_new(
-		counters, "not_followed", json_integer((json_int_t)replay->not_followed));
-	return counters;
-}
-
-static json_t *
-tracking_json(const struct replay *replay)
-{
-	const uint64_t *counts = bs_tracker_counters(replay->tracker);
-	json_t *tracking = json_object();
-
-	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
-		json_object_set_new(
-			tracking, bs_track_counter_key(i), json_integer((json_int_t)counts[i]));
-	json_object_set_new(tracking, "bad_records", json_integer((json_int_t)replay->bad_records));
-	return tracking;
 }
 
 static struct bs_report_quantiles
@@ -182,13 +159,13 @@ quantiles(const struct bs_histo *histo)
 }
 
 static json_t *
-service_json(const struct replay *replay, unsigned number)
+service_json(const struct findings_total *total)
 {
-	const struct replay_service *s = replay->services[number];
+	const struct findings_service *s = total->service;
 	const uint64_t *n = s->outcomes;
 	struct bs_report_service report = {
-		.service = bs_names_service(&replay->names, number),
-		.protocol = bs_names_protocol(&replay->names, s->protocol),
+		.service = total->name,
+		.protocol = total->protocol,
 		.answered = n[BS_OUTCOME_ANSWERED],
 		.unanswered = n[BS_OUTCOME_UNANSWERED],
 		.oneway = n[BS_OUTCOME_ONEWAY],
@@ -208,13 +185,12 @@ service_json(const struct replay *replay, unsigned number)
 }
 
 static json_t *
-services_json(const struct replay *replay)
+services_json(const struct findings *findings)
 {
 	json_t *services = json_array();
 
-	for (unsigned i = 0; i < REPLAY_SERVICES; i++)
-		if (replay->services[i] != NULL &&
-			json_array_append_new(services, service_json(replay, i)) != 0) {
+	for (size_t i = 0; i < findings->total_count; i++)
+		if (json_array_append_new(services, service_json(&findings->totals[i])) != 0) {
 			json_decref(services);
 			return NULL;
 		}
@@ -222,47 +198,65 @@ services_json(const struct replay *replay)
 }
 
 static json_t *
-incident_json(const struct replay *replay, size_t number)
+incident_json(const struct findings_incident *incident)
 {
-	const struct bs_rec_incident *incident = &replay->incidents[number];
+	const struct bs_rec_incident *record = &incident->record;
 
 	return bs_report_incident_json(
-		&replay->names, incident, bs_diag_advice(&incident->origin, incident->detail));
+		&incident->run->names, record, bs_diag_advice(&record->origin, record->detail));
+}
+
+/* The head's members, one a line, those of a list likewise. */
+static void
+write_head(struct writer *w)
+{
+	const char *key;
+	const json_t *value, *element;
+	size_t i;
+
+	json_object_foreach((json_t *)w->output->head, key, value)
+	{
+		fprintf(w->out, ",\n\"%s\":", key);
+		if (!json_is_array(value)) {
+			write_json(w, json_incref((json_t *)value));
+			continue;
+		}
+		fputs("[", w->out);
+		json_array_foreach(value, i, element)
+		{
+			fputs(i > 0 ? ",\n " : "", w->out);
+			write_json(w, json_incref((json_t *)element));
+		}
+		fputs("]", w->out);
+	}
 }
 
 static void
 write_object(struct writer *w, bool all)
 {
-	const struct replay *replay = w->replay;
+	const struct findings *findings = w->findings;
 	struct selection selection;
 	int failed;
 
-	fprintf(w->out, "{\"version\":\"%s\",\n\"inputs\":[", BS_VERSION);
-	for (unsigned i = 0; i < replay->input_count; i++) {
-		fputs(i > 0 ? ",\n " : "", w->out);
-		write_json(w, input_json(&replay->inputs[i]));
-	}
-	fputs("],\n\"clock\":null,\n\"counters\":", w->out);
-	write_json(w, counters_json(replay));
-	fputs(",\n\"tracking\":", w->out);
-	write_json(w, tracking_json(replay));
+	fprintf(w->out, "{\"version\":\"%s\"", BS_VERSION);
+	write_head(w);
 	fputs(",\n\"services\":", w->out);
-	write_json(w, services_json(replay));
-	failed = select_anomalies(replay, &selection);
+	write_json(w, services_json(findings));
+	failed = select_anomalies(findings, &selection);
 	write_selection(w, "anomalies", failed, &selection);
 	fputs(",\n\"incidents\":[", w->out);
-	for (size_t i = 0; i < replay->incident_count; i++) {
+	for (size_t i = 0; i < findings->incident_count; i++) {
 		fputs(i > 0 ? ",\n " : "\n ", w->out);
-		write_json(w, incident_json(replay, i));
+		write_json(w, incident_json(&findings->incidents[i]));
 	}
 	fputs("]", w->out);
-	failed = select_slowest(replay, &selection);
+	failed = select_slowest(findings, &selection);
 	write_selection(w, "slowest", failed, &selection);
 	if (all) {
 		fputs(",\n\"rpcs\":[", w->out);
-		for (size_t i = 0; i < replay->groups.count && w->error == 0; i++) {
+		for (size_t i = 0; i < findings->groups.count && w->error == 0; i++) {
 			fputs(i > 0 ? ",\n " : "\n ", w->out);
-			write_json(w, rpc_json(replay, &replay->groups.list[i]));
+			write_json(w, rpc_json(&findings->groups.list[i]));
 		}
 		fputs("]", w->out);
 	}
@@ -272,28 +266,10 @@ write_object(struct writer *w, bool all)
 static void
 write_lines(struct writer *w)
 {
-	for (size_t i = 0; i < w->replay->groups.count && w->error == 0; i++) {
-		write_json(w, rpc_json(w->replay, &w->replay->groups.list[i]));
+	for (size_t i = 0; i < w->findings->groups.count && w->error == 0; i++) {
+		write_json(w, rpc_json(&w->findings->groups.list[i]));
 		fputc('\n', w->out);
 	}
-}
-
-static void
-text_input(FILE *out, const struct replay_input *input)
-{
-	const struct bs_capture_info *info = &input->info;
-	char duration[BS_DURATION_TEXT_BYTES];
-	char text[1024];
-
-	bs_report_escape(input->path, strlen(input->path), text, sizeof(text));
-	fprintf(out, "%s: %" PRIu64 " packets, %" PRIu64 " bytes, %s, %s\n", text, info->packets,
-		info->bytes, bs_duration_text(info->t_last - info->t_first, duration),
-		info->link_type);
-	bs_report_escape(input->error, strlen(input->error), text, sizeof(text));
-	if (text[0] != '\0')
-		fprintf(out, "  ends early: %s\n", text);
-	if (input->backwards > 0)
-		fprintf(out, "  time went backwards %" PRIu64 " times\n", input->backwards);
 }
 
 static int
@@ -309,12 +285,12 @@ by_excess(const void *a, const void *b)
 }
 
 static json_t *
-selection_json(const struct replay *replay, const struct selection *s, size_t most)
+selection_json(const struct selection *s, size_t most)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->count && i < most; i++)
-		if (json_array_append_new(list, rpc_json(replay, s->groups[i])) != 0) {
+		if (json_array_append_new(list, rpc_json(s->groups[i])) != 0) {
 			json_decref(list);
 			return NULL;
 		}
@@ -338,30 +314,42 @@ explain(struct writer *w, const json_t *rpcs, size_t most, const struct bs_repor
 		bs_report_legend(w->out, text);
 }
 
+/* Also those of which only a summary was kept. */
+static uint64_t
+all_rpcs(const struct findings *findings)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < findings->total_count; i++)
+		for (unsigned o = 0; o < BS_OUTCOME_COUNT; o++)
+			sum += findings->totals[i].service->outcomes[o];
+	return sum;
+}
+
 /* The worst anomalies as a table and the worst of them explained; without any, the slowest RPC. */
 static void
 text_anomalies(struct writer *w, const struct bs_report_text *text)
 {
-	const struct replay *replay = w->replay;
+	const struct findings *findings = w->findings;
 	struct selection s;
 	json_t *rpcs;
 	bool any;
-	int failed = select_anomalies(replay, &s);
+	int failed = select_anomalies(findings, &s);
 
 	if (failed == 0 && s.count == 0) {
 		free(s.groups);
-		failed = select_slowest(replay, &s);
+		failed = select_slowest(findings, &s);
 	}
 	if (failed != 0) {
 		w->error = failed;
 		return;
 	}
-	any = replay->anomalies > 0;
-	fprintf(w->out, "\n%" PRIu64 " of %zu RPCs anomalous%s\n", replay->anomalies,
-		replay->groups.count, any ? "" : "; the slowest:");
+	any = findings->anomalies > 0;
+	fprintf(w->out, "\n%" PRIu64 " of %" PRIu64 " RPCs anomalous%s\n", findings->anomalies,
+		all_rpcs(findings), any ? "" : "; the slowest:");
 	if (any)
 		qsort(s.groups, s.count, sizeof(s.groups[0]), by_excess);
-	rpcs = selection_json(replay, &s, any ? TABLE_ROWS : 1);
+	rpcs = selection_json(&s, any ? TABLE_ROWS : 1);
 	if (rpcs == NULL) {
 		w->error = -ENOMEM;
 	} else {
@@ -379,8 +367,8 @@ text_anomalies(struct writer *w, const struct bs_report_text *text)
 static void
 text_incidents(struct writer *w, const struct bs_report_text *text)
 {
-	for (size_t i = 0; i < w->replay->incident_count; i++) {
-		json_t *incident = incident_json(w->replay, i);
+	for (size_t i = 0; i < w->findings->incident_count; i++) {
+		json_t *incident = incident_json(&w->findings->incidents[i]);
 
 		fputc('\n', w->out);
 		if (bs_report_incident_text(w->out, incident, text) != 0)
@@ -392,8 +380,8 @@ text_incidents(struct writer *w, const struct bs_report_text *text)
 static void
 text_all(struct writer *w, const struct bs_report_text *text)
 {
-	for (size_t i = 0; i < w->replay->groups.count && w->error == 0; i++) {
-		json_t *rpc = rpc_json(w->replay, &w->replay->groups.list[i]);
+	for (size_t i = 0; i < w->findings->groups.count && w->error == 0; i++) {
+		json_t *rpc = rpc_json(&w->findings->groups.list[i]);
 
 		fputc('\n', w->out);
 		if (bs_report_rpc_text(w->out, rpc, text) != 0)
@@ -405,16 +393,15 @@ text_all(struct writer *w, const struct bs_report_text *text)
 static void
 write_text(struct writer *w, const struct output_options *options)
 {
-	const struct replay *replay = w->replay;
+	const struct findings *findings = w->findings;
 	json_t *services;
 
-	for (unsigned i = 0; i < replay->input_count; i++)
-		text_input(w->out, &replay->inputs[i]);
-	if (replay->groups.count == 0) {
-		fputs("no RPC found: --port PROTO=PORT names the protocol of a port\n", w->out);
+	w->output->head_text(w->out, w->output->context);
+	if (findings->total_count == 0) {
+		fputs(w->output->no_rpc, w->out);
 		return;
 	}
-	services = services_json(replay);
+	services = services_json(findings);
 	fputc('\n', w->out);
 	if (bs_report_services_table(w->out, services, &options->text) != 0)
 		w->error = -ENOMEM;
@@ -426,9 +413,9 @@ write_text(struct writer *w, const struct output_options *options)
 }
 
 int
-output_write(FILE *out, const struct replay *replay, const struct output_options *options)
+output_write(FILE *out, const struct output *output, const struct output_options *options)
 {
-	struct writer w = {.out = out, .replay = replay};
+	struct writer w = {.out = out, .output = output, .findings = output->findings};
 
 	switch (options->format) {
 	case OUTPUT_TEXT:

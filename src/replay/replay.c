@@ -46,7 +46,7 @@ no_memory(char error[REPLAY_ERROR_BYTES])
 static void
 announce(struct replay *replay, const struct bs_rec_name *name)
 {
-	bs_names_learn(&replay->names, name);
+	bs_names_learn(&replay->run->names, name);
 	if (name->kind == BS_NAME_SERVICE)
 		replay->named[name->number] = true;
 }
@@ -62,7 +62,7 @@ keep(struct replay *replay, const struct bs_record *record, size_t bytes)
 		replay->bad_records++;
 		return 0;
 	}
-	rpc = groups_add(&replay->groups, record, bytes);
+	rpc = groups_add(&replay->findings.groups, replay->run, record, bytes);
 	if (rpc == NULL)
 		return -ENOMEM;
 	replay->named[rpc->service] = true;
@@ -95,29 +95,13 @@ put(void *context, const void *units, unsigned count)
 	return -ENOBUFS;
 }
 
-/* The diagnosis tells an incident again whenever it has changed. */
 static void
 take_incident(void *context, const struct bs_rec_incident *incident)
 {
 	struct replay *replay = context;
 
-	for (size_t i = replay->incident_count; i-- > 0;)
-		if (replay->incidents[i].id == incident->id) {
-			replay->incidents[i] = *incident;
-			return;
-		}
-	if (replay->incident_count == replay->incident_room) {
-		size_t room = replay->incident_room > 0 ? 2 * replay->incident_room : 64;
-		void *grown = reallocarray(replay->incidents, room, sizeof(*incident));
-
-		if (grown == NULL) {
-			replay->failure = -ENOMEM;
-			return;
-		}
-		replay->incidents = grown;
-		replay->incident_room = room;
-	}
-	replay->incidents[replay->incident_count++] = *incident;
+	if (findings_incident(&replay->findings, incident) != 0)
+		replay->failure = -ENOMEM;
 }
 
 static const struct bs_framer *
@@ -288,7 +272,9 @@ replay_init(struct replay *replay, const struct replay_settings *settings,
 
 	memset(replay, 0, sizeof(*replay));
 	replay->settings = settings;
-	bs_names_init(&replay->names);
+	replay->run = findings_begin_run(&replay->findings);
+	if (replay->run == NULL)
+		return no_memory(error);
 	result = init_framers(replay, error);
 	if (result == 0)
 		result = init_services(replay, error);
@@ -418,7 +404,7 @@ replay_read(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 static bool
 is_named(const struct replay *replay, unsigned service, const char *name, size_t length)
 {
-	const char *known = bs_names_service(&replay->names, service);
+	const char *known = bs_names_service(&replay->run->names, service);
 
 	return replay->named[service] && strlen(known) == length &&
 	       memcmp(known, name, length) == 0;
@@ -441,14 +427,14 @@ apply_slos(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 				service->operations[o].slo_ns);
 	}
 	for (unsigned i = 0; i < settings->slo_count; i++)
-		for (unsigned s = 0; settings->slos[i].length == 0 && s < REPLAY_SERVICES; s++)
+		for (unsigned s = 0; settings->slos[i].length == 0 && s < FINDINGS_SERVICES; s++)
 			result |= bs_diag_slo(replay->diag, s, NULL, settings->slos[i].slo_ns);
 	if (result != 0)
 		return fail(error, -ENOSPC, "too many SLOs of operations in the configuration");
 	for (unsigned i = 0; i < settings->slo_count; i++) {
 		bool found = settings->slos[i].length == 0;
 
-		for (unsigned s = 0; !found && s < REPLAY_SERVICES; s++)
+		for (unsigned s = 0; !found && s < FINDINGS_SERVICES; s++)
 			if (is_named(replay, s, settings->slos[i].service,
 				    settings->slos[i].length)) {
 				bs_diag_slo(replay->diag, s, NULL, settings->slos[i].slo_ns);
@@ -463,27 +449,6 @@ apply_slos(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 	return 0;
 }
 
-/* Adds an RPC to what is told of its service. */
-static int
-account(struct replay *replay, const struct bs_rec_rpc *rpc)
-{
-	struct replay_service **slot = &replay->services[rpc->service];
-	uint64_t latency;
-
-	if (*slot == NULL)
-		*slot = calloc(1, sizeof(**slot));
-	if (*slot == NULL)
-		return -ENOMEM;
-	(*slot)->outcomes[rpc->outcome]++;
-	(*slot)->protocol = rpc->protocol;
-	if (!bs_rpc_latency_ns(rpc, &latency))
-		return 0;
-	bs_histo_add(&(*slot)->latency, latency);
-	if (rpc->t_request_departure != 0 && rpc->t_response_first >= rpc->t_request_departure)
-		bs_histo_add(&(*slot)->service, rpc->t_response_first - rpc->t_request_departure);
-	return 0;
-}
-
 /* Judges an RPC; what is told of it later is what was decided. */
 static int
 judge(struct replay *replay, struct group *group)
@@ -491,10 +456,10 @@ judge(struct replay *replay, struct group *group)
 	struct bs_rpc_view view = group_view(group);
 
 	bs_diag_judge(replay->diag, &view, &group->verdict);
-	replay->anomalies += group->verdict.anomalous_by != 0;
+	replay->findings.anomalies += group->verdict.anomalous_by != 0;
 	if (view.rpc == group->rpc)
 		return 0;
-	return groups_replace(&replay->groups, group, view.rpc,
+	return groups_replace(&replay->findings.groups, group, view.rpc,
 		sizeof(*view.rpc) + view.rpc->segment_count * sizeof(*view.segments) +
 			view.rpc->event_count * sizeof(*view.events));
 }
@@ -506,15 +471,17 @@ replay_judge(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 
 	if (result != 0)
 		return result;
-	groups_sort(&replay->groups);
-	for (size_t i = 0; i < replay->groups.count; i++) {
-		struct group *group = &replay->groups.list[i];
+	groups_sort(&replay->findings.groups);
+	for (size_t i = 0; i < replay->findings.groups.count; i++) {
+		struct group *group = &replay->findings.groups.list[i];
 
-		if (account(replay, group->rpc) != 0 || judge(replay, group) != 0)
+		if (findings_account(replay->run, group->rpc) != 0 || judge(replay, group) != 0)
 			return no_memory(error);
 	}
 	bs_diag_finish(replay->diag);
-	return replay->failure == 0 ? 0 : no_memory(error);
+	if (replay->failure != 0 || findings_total(&replay->findings) != 0)
+		return no_memory(error);
+	return 0;
 }
 
 void
@@ -525,10 +492,7 @@ replay_fini(struct replay *replay)
 		bs_diag_destroy(replay->diag);
 	for (unsigned i = 0; i < replay->input_count; i++)
 		bs_capture_close(replay->inputs[i].capture);
-	for (unsigned i = 0; i < REPLAY_SERVICES; i++)
-		free(replay->services[i]);
 	free(replay->inputs);
-	free(replay->incidents);
-	groups_free(&replay->groups);
+	findings_free(&replay->findings);
 	memset(replay, 0, sizeof(*replay));
 }

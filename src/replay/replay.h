@@ -11,16 +11,13 @@
 #include "bs_capture.h"
 #include "bs_diag.h"
 #include "bs_framer.h"
-#include "bs_histo.h"
-#include "bs_names.h"
 #include "bs_tracker.h"
 #include "config.h"
-#include "groups.h"
+#include "findings.h"
 
 #define REPLAY_PORTS 16u
 #define REPLAY_SLOS 64u
 #define REPLAY_ERROR_BYTES 768u
-#define REPLAY_SERVICES (BS_MAX_SERVICES + 1) /* the last is "other" */
 
 struct replay_settings {
 	const char *const *paths; /* "-": standard input */
@@ -53,30 +50,20 @@ struct replay_input {
 	char error[BS_CAPTURE_ERROR_BYTES]; /* why it ended early, or "" */
 };
 
-/* What is told of a service; made when its first RPC comes up. */
-struct replay_service {
-	uint64_t outcomes[BS_OUTCOME_COUNT];
-	uint8_t protocol;
-	struct bs_histo latency, service;
-};
-
 struct replay {
 	const struct replay_settings *settings;
 	struct replay_input *inputs;
 	unsigned input_count;
 	struct bs_framers framers;
 	struct bs_tracker_service given[BS_MAX_SERVICES]; /* of the config */
-	struct bs_names names;
-	bool named[REPLAY_SERVICES]; /* services that there are */
+	struct findings findings;
+	struct findings_run *run;      /* the only one of them */
+	bool named[FINDINGS_SERVICES]; /* services that there are */
 	struct bs_tracker *tracker;
 	struct bs_diag *diag;
-	struct groups groups;
-	struct replay_service *services[REPLAY_SERVICES];
-	struct bs_rec_incident *incidents;
-	size_t incident_count, incident_room;
 	uint64_t parses[BS_PARSE_COUNT]; /* packets by what they were; OK: also followed */
 	uint64_t not_followed;
-	uint64_t packets, anomalies;
+	uint64_t packets;
 	uint64_t bad_records; /* that did not validate: a defect of ours */
 	uint64_t t_now, t_housekeeping;
 	int failure; /* of a callback: -errno */
