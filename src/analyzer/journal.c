@@ -15,6 +15,7 @@
 #include "journal_private.h"
 
 #define BLOCK_AGE_NS BS_NS_PER_S
+#define HURRY_BLOCKS (BS_JOURNAL_QUEUE / 2) /* so many waiting: only full and old blocks */
 #define FINISH_MS 700
 #define STACK_BYTES (256u << 10)
 
@@ -89,23 +90,6 @@ wake(const struct bs_journal *journal)
 	eventfd_write(journal->wake, 1);
 }
 
-bool
-bs_journal_finish(struct bs_journal *journal)
-{
-	struct timespec end;
-
-	bs_journal_hand_over(journal, bs_clock_now_ns());
-	__atomic_store_n(&journal->stop, true, __ATOMIC_RELEASE);
-	wake(journal);
-	if (!journal->started)
-		return true;
-	clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_nsec += FINISH_MS * 1000000l;
-	end.tv_sec += end.tv_nsec / 1000000000l;
-	end.tv_nsec %= 1000000000l;
-	return pthread_timedjoin_np(journal->thread, NULL, &end) == 0;
-}
-
 /* --- handing over ------------------------------------------------------------------- */
 
 static struct journal_slot *
@@ -166,6 +150,12 @@ begin_file(struct bs_journal *journal, unsigned blocks, uint64_t now_ns)
 	}
 }
 
+static uint64_t
+waiting(const struct bs_journal *journal)
+{
+	return journal->head - __atomic_load_n(&journal->tail, __ATOMIC_ACQUIRE);
+}
+
 static void
 lose(struct bs_journal *journal)
 {
@@ -182,14 +172,13 @@ static void
 hand_over(struct bs_journal *journal, uint64_t now_ns)
 {
 	struct bs_journal_block *block = &journal->block;
-	uint64_t waiting = journal->head - __atomic_load_n(&journal->tail, __ATOMIC_ACQUIRE);
 	bool begins = journal->file == 0 ||
 		      journal->file_used + sizeof(*block) + block->bytes > journal->file_bytes;
 	unsigned repeats = begins ? bs_journal_preamble_blocks(&journal->preamble) : 0;
 	unsigned needed = 1 + repeats + (begins && repeats == 0);
 	struct journal_slot *slot;
 
-	if (waiting + needed > BS_JOURNAL_QUEUE) {
+	if (waiting(journal) + needed > BS_JOURNAL_QUEUE) {
 		lose(journal);
 	} else {
 		if (begins)
@@ -248,8 +237,12 @@ bs_journal_advance(struct bs_journal *journal, uint64_t now_ns)
 uint64_t
 bs_journal_hand_over(struct bs_journal *journal, uint64_t now_ns)
 {
-	if (journal->block.records > 0)
-		hand_over(journal, now_ns);
+	if (journal->block.records == 0)
+		return journal->head;
+	/* Behind as it is, the thread would not be helped by many small blocks. */
+	if (waiting(journal) >= HURRY_BLOCKS && journal->block.bytes < sizeof(journal->records))
+		return journal->head + 1;
+	hand_over(journal, now_ns);
 	return journal->head;
 }
 
@@ -257,6 +250,24 @@ bool
 bs_journal_has_written(const struct bs_journal *journal, uint64_t mark)
 {
 	return __atomic_load_n(&journal->tail, __ATOMIC_ACQUIRE) >= mark;
+}
+
+bool
+bs_journal_finish(struct bs_journal *journal)
+{
+	struct timespec end;
+
+	if (journal->block.records > 0)
+		hand_over(journal, bs_clock_now_ns());
+	__atomic_store_n(&journal->stop, true, __ATOMIC_RELEASE);
+	wake(journal);
+	if (!journal->started)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_nsec += FINISH_MS * 1000000l;
+	end.tv_sec += end.tv_nsec / 1000000000l;
+	end.tv_nsec %= 1000000000l;
+	return pthread_timedjoin_np(journal->thread, NULL, &end) == 0;
 }
 
 #define LOAD(field) __atomic_load_n(&journal->written.field, __ATOMIC_RELAXED)

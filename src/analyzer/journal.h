@@ -81,7 +81,10 @@ void bs_journal_put(
 /* Hands over what is a second old. */
 void bs_journal_advance(struct bs_journal *journal, uint64_t now_ns);
 
-/* Hands over what there is; a mark for bs_journal_has_written. */
+/*
+ * Hands over what there is, unless the thread is behind: then it waits until it
+ * is full or old. A mark for bs_journal_has_written.
+ */
 uint64_t bs_journal_hand_over(struct bs_journal *journal, uint64_t now_ns);
 
 /* Is all written that was handed over until the mark? */

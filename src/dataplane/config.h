@@ -22,7 +22,7 @@
 #define BS_CONFIG_FRAMING 16u
 #define BS_CONFIG_CLASSES 8u
 #define BS_CONFIG_TEXT 128u
-#define BS_CONFIG_USER 33u /* a name, or a number in digits; "": none given */
+#define BS_CONFIG_USER 33u		      /* a name, or a number in digits; "": none given */
 #define BS_CONFIG_JOURNAL_FILE_MIN (1u << 20) /* bytes that a file of the journal may have */
 
 struct bs_config_port {

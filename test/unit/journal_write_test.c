@@ -414,6 +414,32 @@ full_disk_is_counted_and_left_behind_when_there_is_room(void **state)
 }
 
 static void
+small_blocks_wait_when_the_thread_is_behind(void **state)
+{
+	struct bs_journal *journal = *state;
+	uint64_t mark;
+
+	/* as many as may wait, the first with the file's beginning before it */
+	for (unsigned i = 1; i <= BS_JOURNAL_QUEUE / 2 - 1; i++) {
+		put_number(journal, i);
+		bs_journal_hand_over(journal, clock_ns);
+	}
+	put_number(journal, 100);
+	mark = bs_journal_hand_over(journal, clock_ns);
+	put_number(journal, 101);
+	bs_journal_hand_over(journal, clock_ns);
+	bs_journal_write(journal, clock_ns);
+	assert_int_equal(read_file(0).last, 7);
+	assert_false(bs_journal_has_written(journal, mark));
+	/* one block, not two */
+	bs_journal_hand_over(journal, clock_ns);
+	bs_journal_write(journal, clock_ns);
+	assert_true(bs_journal_has_written(journal, mark));
+	assert_int_equal(read_file(0).last, 101);
+	assert_int_equal(status_of(journal).blocks, 1 + 7 + 1);
+}
+
+static void
 failures_are_tried_again_later_and_later(void **state)
 {
 	static const int errors[] = {EIO, EROFS, EBADF, EFBIG};
@@ -637,6 +663,7 @@ main(void)
 		TEST(files_are_filled_in_turn_and_the_oldest_is_emptied),
 		TEST(short_writes_are_continued),
 		TEST(full_disk_is_counted_and_left_behind_when_there_is_room),
+		TEST(small_blocks_wait_when_the_thread_is_behind),
 		TEST(failures_are_tried_again_later_and_later),
 		TEST(disk_is_synced_once_a_second_and_before_another_file),
 		TEST(mark_is_reached_when_the_block_is_written),
