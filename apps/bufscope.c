@@ -6,9 +6,13 @@
 #include "command.h"
 #include "live.h"
 #include "options.h"
+#include "record_command.h"
+#include "report_command.h"
 
 static const struct bs_program offline_programs[] = {
 	{"replay", "find the slow RPCs in captures, and why they were slow", replay_command},
+	{"record", "write what an instance reports from now on to a file", record_command},
+	{"report", "the same from journals, with the verdicts given live", report_command},
 	{NULL, NULL, NULL},
 };
 

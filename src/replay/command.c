@@ -32,25 +32,7 @@ take_format(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
 static int
 take_slo(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
 {
-	struct replay_settings *settings = &((struct values *)context)->settings;
-	const char *equals = strrchr(text, '=');
-	const char *duration = equals != NULL ? equals + 1 : text;
-	unsigned n = settings->slo_count;
-
-	if (n == REPLAY_SLOS) {
-		snprintf(error, BS_OPTION_ERROR_BYTES, "at most %u of them", REPLAY_SLOS);
-		return -EINVAL;
-	}
-	if (equals == text || bs_duration_parse(duration, &settings->slos[n].slo_ns) != 0 ||
-		settings->slos[n].slo_ns == 0) {
-		snprintf(error, BS_OPTION_ERROR_BYTES,
-			"\"%s\" is not [SERVICE=]DURATION, as 5ms or kv=1.5s", text);
-		return -EINVAL;
-	}
-	settings->slos[n].service = text;
-	settings->slos[n].length = equals != NULL ? (size_t)(equals - text) : 0;
-	settings->slo_count++;
-	return 0;
+	return slo_take(&((struct values *)context)->settings.slos, text, error);
 }
 
 static int

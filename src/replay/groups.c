@@ -49,6 +49,7 @@ groups_add(struct groups *groups, const struct findings_run *run, const void *gr
 	memcpy(copy, group, bytes);
 	groups->list[groups->count].rpc = copy;
 	groups->list[groups->count].run = run;
+	groups->list[groups->count].decided = false;
 	groups->list[groups->count].bytes = bytes;
 	groups->count++;
 	return copy;

@@ -14,6 +14,8 @@ struct group {
 	const struct findings_run *run;
 	size_t bytes;
 	struct bs_rec_verdict verdict; /* once judged */
+	size_t number;		       /* in order of arrival; of a live one */
+	bool decided;		       /* live: verdict and group are as they were told */
 };
 
 struct group_block {

@@ -265,8 +265,7 @@ init_inputs(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 }
 
 int
-replay_init(struct replay *replay, const struct replay_settings *settings,
-	char error[REPLAY_ERROR_BYTES])
+replay_init(struct replay *replay, struct replay_settings *settings, char error[REPLAY_ERROR_BYTES])
 {
 	int result;
 
@@ -401,22 +400,13 @@ replay_read(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 	return 0;
 }
 
-static bool
-is_named(const struct replay *replay, unsigned service, const char *name, size_t length)
-{
-	const char *known = bs_names_service(&replay->run->names, service);
-
-	return replay->named[service] && strlen(known) == length &&
-	       memcmp(known, name, length) == 0;
-}
-
 /* Later ones win: the config's, then those for every service, then those for one. */
 static int
 apply_slos(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 {
-	const struct replay_settings *settings = replay->settings;
-	const struct bs_config *config = settings->config;
-	int result = 0;
+	const struct bs_config *config = replay->settings->config;
+	const char *missing;
+	int result = 0, length;
 
 	for (unsigned i = 0; config != NULL && i < config->service_count; i++) {
 		const struct bs_config_service *service = &config->services[i];
@@ -426,26 +416,15 @@ apply_slos(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 			result |= bs_diag_slo(replay->diag, i, service->operations[o].match,
 				service->operations[o].slo_ns);
 	}
-	for (unsigned i = 0; i < settings->slo_count; i++)
-		for (unsigned s = 0; settings->slos[i].length == 0 && s < FINDINGS_SERVICES; s++)
-			result |= bs_diag_slo(replay->diag, s, NULL, settings->slos[i].slo_ns);
 	if (result != 0)
 		return fail(error, -ENOSPC, "too many SLOs of operations in the configuration");
-	for (unsigned i = 0; i < settings->slo_count; i++) {
-		bool found = settings->slos[i].length == 0;
-
-		for (unsigned s = 0; !found && s < FINDINGS_SERVICES; s++)
-			if (is_named(replay, s, settings->slos[i].service,
-				    settings->slos[i].length)) {
-				bs_diag_slo(replay->diag, s, NULL, settings->slos[i].slo_ns);
-				found = true;
-			}
-		if (!found)
-			return fail(error, -EINVAL,
-				"--slo: no service \"%.*s\" in the capture: without --slo, "
-				"the services are listed by name",
-				(int)settings->slos[i].length, settings->slos[i].service);
-	}
+	slo_apply(&replay->settings->slos, replay->diag, &replay->run->names, replay->named);
+	missing = slo_not_found(&replay->settings->slos, &length);
+	if (missing != NULL)
+		return fail(error, -EINVAL,
+			"--slo: no service \"%.*s\" in the capture: without --slo, the services "
+			"are listed by name",
+			length, missing);
 	return 0;
 }
 

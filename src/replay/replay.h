@@ -14,9 +14,9 @@
 #include "bs_tracker.h"
 #include "config.h"
 #include "findings.h"
+#include "slo.h"
 
 #define REPLAY_PORTS 16u
-#define REPLAY_SLOS 64u
 #define REPLAY_ERROR_BYTES 768u
 
 struct replay_settings {
@@ -29,12 +29,7 @@ struct replay_settings {
 		uint16_t port;
 	} ports[REPLAY_PORTS];
 	unsigned port_count;
-	struct {
-		const char *service; /* not NUL-terminated; length 0: every service */
-		size_t length;
-		uint64_t slo_ns;
-	} slos[REPLAY_SLOS];
-	unsigned slo_count;
+	struct slos slos;
 	/* Told now and then while reading; may be NULL. total 0: not known. */
 	void (*progress)(void *context, const char *path, uint64_t done, uint64_t total);
 	void *progress_context;
@@ -51,7 +46,7 @@ struct replay_input {
 };
 
 struct replay {
-	const struct replay_settings *settings;
+	struct replay_settings *settings;
 	struct replay_input *inputs;
 	unsigned input_count;
 	struct bs_framers framers;
@@ -74,8 +69,8 @@ struct replay {
  * -errno with one line in error; -EINVAL: settings that name what does not
  * exist. replay_fini() is due in either case.
  */
-int replay_init(struct replay *replay, const struct replay_settings *settings,
-	char error[REPLAY_ERROR_BYTES]);
+int replay_init(
+	struct replay *replay, struct replay_settings *settings, char error[REPLAY_ERROR_BYTES]);
 
 /* Reads all. 0, or -errno with one line in error. Files cut short are no error. */
 int replay_read(struct replay *replay, char error[REPLAY_ERROR_BYTES]);

@@ -5,19 +5,7 @@ import signal
 
 import harness
 from harness import SERVICE, expect, wait_for
-
-
-def analyzers():
-    """Process numbers in this PID namespace."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/cmdline", "rb") as file:
-                if os.path.basename(file.read().split(b"\0")[0]) == b"bufscope-analyzer":
-                    found.append(int(name))
-        except OSError:
-            continue
-    return found
+from processes import analyzers
 
 
 def connected(dataplane):
