@@ -3,8 +3,8 @@
  * The journal: records on disk, to be read after whatever happened to their
  * writer. A file is a header and blocks; a block is a header and whole groups of
  * records as bs_record.h has them. Both headers are one unit (64 bytes), in host
- * byte order, of which the file's header tells. Checksums are CRC-32 (ISO 3309,
- * as in zlib and gzip).
+ * byte order, of which the file's header tells. Checksums are CRC-32C (RFC 3720,
+ * section 12.1).
  *
  * A journal is a set of files that are written in turn. Its blocks are numbered
  * through all of them, so that it shows whether one is missing or there twice;

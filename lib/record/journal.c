@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <zlib.h>
 
+#include "crc32c.h"
 #include "journal_format.h"
 
 /* A transfer as text, or to seven bits, shows in the first bytes. */
@@ -18,32 +18,26 @@ static_assert(sizeof(struct bs_journal_block) == BS_UNIT_BYTES, "a header is one
 
 #define BLOCK_CRC_FROM offsetof(struct bs_journal_block, crc)
 
-static uint32_t
-crc_of(const void *data, size_t bytes)
-{
-	return (uint32_t)crc32_z(0, data, bytes);
-}
-
 void
 bs_journal_file_seal(struct bs_journal_file *file)
 {
 	memcpy(file->magic, file_magic, sizeof(file_magic));
 	file->byte_order = BS_JOURNAL_BYTE_ORDER;
 	file->version = BS_JOURNAL_VERSION;
-	file->crc = crc_of(file, offsetof(struct bs_journal_file, crc));
+	file->crc = crc32c(file, offsetof(struct bs_journal_file, crc));
 }
 
 static uint32_t
 head_crc(const struct bs_journal_block *block)
 {
-	return crc_of((const uint8_t *)block + BLOCK_CRC_FROM, sizeof(*block) - BLOCK_CRC_FROM);
+	return crc32c((const uint8_t *)block + BLOCK_CRC_FROM, sizeof(*block) - BLOCK_CRC_FROM);
 }
 
 void
 bs_journal_block_seal(struct bs_journal_block *block, const void *records)
 {
 	memcpy(block->magic, journal_block_magic, sizeof(block->magic));
-	block->crc = crc_of(records, block->bytes);
+	block->crc = crc32c(records, block->bytes);
 	block->head_crc = head_crc(block);
 }
 
@@ -54,7 +48,7 @@ bs_journal_file_check(const struct bs_journal_file *file)
 		return BS_JOURNAL_HEADER_FOREIGN;
 	if (file->byte_order == __builtin_bswap32(BS_JOURNAL_BYTE_ORDER))
 		return BS_JOURNAL_HEADER_ORDER;
-	if (file->crc != crc_of(file, offsetof(struct bs_journal_file, crc)) ||
+	if (file->crc != crc32c(file, offsetof(struct bs_journal_file, crc)) ||
 		file->byte_order != BS_JOURNAL_BYTE_ORDER)
 		return BS_JOURNAL_HEADER_BAD;
 	return file->version == BS_JOURNAL_VERSION ? BS_JOURNAL_HEADER_GOOD
@@ -72,7 +66,7 @@ bs_journal_block_check(const struct bs_journal_block *block)
 bool
 bs_journal_records_check(const struct bs_journal_block *block, const void *records)
 {
-	return block->crc == crc_of(records, block->bytes);
+	return block->crc == crc32c(records, block->bytes);
 }
 
 /* --- preamble ------------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bs_journal.h"
+#include "crc32c.h"
 
 #define T0 1700000000000000000ull
 #define JOURNAL 77u
@@ -28,16 +29,17 @@ struct image {
 
 static struct image image;
 
-/* CRC-32 bit by bit, as ISO 3309 and RFC 1952 (section 8) define it. */
+/* CRC-32C bit by bit: the polynomial of RFC 3720, section 12.1, reflected. */
 static uint32_t
-crc(const uint8_t *data, size_t bytes)
+crc(const void *from, size_t bytes)
 {
+	const uint8_t *data = from;
 	uint32_t sum = ~0u;
 
 	for (size_t i = 0; i < bytes; i++) {
 		sum ^= data[i];
 		for (unsigned bit = 0; bit < 8; bit++)
-			sum = sum >> 1 ^ (0xedb88320u & (0u - (sum & 1)));
+			sum = sum >> 1 ^ (0x82f63b78u & (0u - (sum & 1)));
 	}
 	return ~sum;
 }
@@ -175,6 +177,27 @@ static struct result
 read_image(void)
 {
 	return read_pieces(image.data, image.bytes, SIZE_MAX);
+}
+
+/* The examples of RFC 3720, B.4, and the check value of the catalogue of CRCs. */
+static void
+checksum_is_that_of_the_rfc(void **state)
+{
+	uint8_t data[32];
+
+	(void)state;
+	memset(data, 0, sizeof(data));
+	assert_int_equal(crc32c(data, sizeof(data)), 0x8a9136aa);
+	memset(data, 0xff, sizeof(data));
+	assert_int_equal(crc32c(data, sizeof(data)), 0x62a8ab43);
+	for (unsigned i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)i;
+	assert_int_equal(crc32c(data, sizeof(data)), 0x46dd794e);
+	assert_int_equal(crc32c_portable(data, sizeof(data)), 0x46dd794e);
+	assert_int_equal(crc32c("123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c_portable("123456789", 9), 0xe3069283);
+	assert_int_equal(crc("123456789", 9), 0xe3069283);
+	assert_int_equal(crc32c("", 0), 0);
 }
 
 static void
@@ -565,6 +588,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(checksum_is_that_of_the_rfc),
 		cmocka_unit_test_setup(headers_are_laid_out_as_documented, set_up),
 		cmocka_unit_test_setup(what_was_written_is_read_in_pieces_of_any_size, set_up),
 		cmocka_unit_test_setup(records_of_a_block_come_back, set_up),
