@@ -263,11 +263,11 @@ bs_journal_finish(struct bs_journal *journal)
 	wake(journal);
 	if (!journal->started)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &end);
+	clock_gettime(CLOCK_MONOTONIC, &end);
 	end.tv_nsec += FINISH_MS * 1000000l;
 	end.tv_sec += end.tv_nsec / 1000000000l;
 	end.tv_nsec %= 1000000000l;
-	return pthread_timedjoin_np(journal->thread, NULL, &end) == 0;
+	return pthread_clockjoin_np(journal->thread, NULL, CLOCK_MONOTONIC, &end) == 0;
 }
 
 #define LOAD(field) __atomic_load_n(&journal->written.field, __ATOMIC_RELAXED)
