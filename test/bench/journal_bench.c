@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +108,6 @@ plain(const char *directory, uint64_t bytes)
 static struct rate
 journal(const char *directory, uint64_t bytes, int *fd)
 {
-	static const struct timespec pause = {0, 100000};
 	struct bs_journal_files files = {.count = 1, .file_bytes = 2 * bytes};
 	struct bs_rec_brief brief = {.t_end = 1, .outcome = BS_OUTCOME_ANSWERED};
 	struct bs_rec_journal status;
@@ -127,7 +127,7 @@ journal(const char *directory, uint64_t bytes, int *fd)
 		/* the loop would go on; here all is to be written */
 		mark = bs_journal_hand_over(writer, begin.wall_ns);
 		while (!bs_journal_has_written(writer, mark < AHEAD ? 0 : mark - AHEAD))
-			nanosleep(&pause, NULL);
+			sched_yield();
 	}
 	while (!bs_journal_finish(writer))
 		continue; /* the last sync takes its time */
