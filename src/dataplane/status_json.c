@@ -590,6 +590,17 @@ const struct bs_status_command bs_status_commands[] = {
 	{NULL, NULL, NULL, NULL},
 };
 
+/* Parameters are repeated in answers and logs. */
+static bool
+is_plain_text(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (*text < ' ' || *text > '~')
+			return false;
+	}
+	return true;
+}
+
 int
 bs_status_answer(const struct bs_status_source *source, const char *command, const char *params,
 	json_t **result, char error[BS_STATUS_ERROR_BYTES])
@@ -604,6 +615,10 @@ bs_status_answer(const struct bs_status_source *source, const char *command, con
 	if (found->name == NULL) {
 		snprintf(error, BS_STATUS_ERROR_BYTES, "there is no such command");
 		return -ENOENT;
+	}
+	if (params != NULL && !is_plain_text(params)) {
+		snprintf(error, BS_STATUS_ERROR_BYTES, "parameters are printable ASCII");
+		return -EINVAL;
 	}
 	snapshot = malloc(sizeof(*snapshot));
 	if (snapshot == NULL) {

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What calls a target: libFuzzer, or in a normal build this main, for each file of a directory. */
+#include "fuzz.h"
+
+#ifdef BS_FUZZ
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	fuzz_one(data, bytes);
+	return 0;
+}
+
+#else
+
+#include <dirent.h>
+
+static int
+run_file(const char *directory, const char *name)
+{
+	static uint8_t data[1u << 20];
+	char path[512];
+	size_t bytes;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "rb");
+	if (file == NULL) {
+		perror(path);
+		return 1;
+	}
+	bytes = fread(data, 1, sizeof(data), file);
+	fclose(file);
+	printf("%s, %zu bytes\n", path, bytes);
+	fuzz_one(data, bytes);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct dirent *entry;
+	DIR *directory;
+	int failed = 0;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+		return 2;
+	}
+	fuzz_one((const uint8_t *)"", 0);
+	directory = opendir(argv[1]);
+	if (directory == NULL)
+		return 0; /* nothing was ever found */
+	while ((entry = readdir(directory)) != NULL) {
+		if (entry->d_name[0] != '.')
+			failed |= run_file(argv[1], entry->d_name);
+	}
+	closedir(directory);
+	return failed;
+}
+
+#endif
