@@ -375,23 +375,32 @@ run(struct program *program)
 
 /* --- stop ------------------------------------------------------------------------------ */
 
+/* What came in by a port, and where it went. */
+static void
+print_port(const struct bs_snapshot_port *port)
+{
+	printf("port %s: packets in %llu = forwarded %llu + dropped %llu + queued %llu + "
+	       "unaccounted %lld\n",
+		port->name, (unsigned long long)port->taken, (unsigned long long)port->forwarded,
+		(unsigned long long)port->ended, (unsigned long long)port->queued,
+		(long long)port->unaccounted);
+	for (unsigned i = 0; i < BS_REASON_COUNT; i++) {
+		if (i == BS_REASON_RX_MISSED && !port->rx_missed_observable)
+			printf("port %s: %s not observable\n", port->name, bs_reason_key(i));
+		else if (port->reasons[i] != 0)
+			printf("port %s: %s %llu\n", port->name, bs_reason_key(i),
+				(unsigned long long)port->reasons[i]);
+	}
+}
+
 static void
 print_counters(const struct program *program)
 {
 	struct bs_snapshot *snapshot = malloc(sizeof(*snapshot));
-	uint64_t lost = 0;
 
 	if (snapshot == NULL)
 		return;
 	take_snapshot((void *)(uintptr_t)program, snapshot);
-	for (unsigned i = 0; i < BS_REASON_COUNT; i++) {
-		if (i != BS_REASON_RX_MISSED && i != BS_REASON_RX_NO_MBUF &&
-			i != BS_REASON_RX_ERROR)
-			lost += snapshot->reasons[i];
-		if (snapshot->reasons[i] != 0)
-			printf("%s %llu\n", bs_reason_key(i),
-				(unsigned long long)snapshot->reasons[i]);
-	}
 	for (unsigned i = 0; i < BS_TAG_COUNT; i++) {
 		if (snapshot->tag[i] != 0)
 			printf("%s %llu\n", bs_tag_counter_key(i),
@@ -399,8 +408,12 @@ print_counters(const struct program *program)
 	}
 	printf("rx_packets %llu\ntx_packets %llu\n", (unsigned long long)snapshot->rx_packets,
 		(unsigned long long)snapshot->tx_packets);
-	printf("packets in %llu = out %llu + lost %llu\n", (unsigned long long)snapshot->rx_packets,
-		(unsigned long long)snapshot->tx_packets, (unsigned long long)lost);
+	for (unsigned i = 0; i < snapshot->port_count; i++)
+		print_port(&snapshot->ports[i]);
+	printf("packets in %llu = out %llu + dropped %llu + queued %llu + unaccounted %lld\n",
+		(unsigned long long)snapshot->rx_packets, (unsigned long long)snapshot->tx_packets,
+		(unsigned long long)snapshot->ended, (unsigned long long)snapshot->queued,
+		(long long)snapshot->unaccounted);
 	fflush(stdout);
 	free(snapshot);
 }

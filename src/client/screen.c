@@ -153,7 +153,9 @@ add_counters(json_t *rows, const json_t *object, const char *prefix)
 		char name[96], text[TABLE_TEXT_BYTES];
 
 		snprintf(name, sizeof(name), "%s%s", prefix, key);
-		if (json_is_object(value)) {
+		if (json_is_array(value)) {
+			continue;
+		} else if (json_is_object(value)) {
 			strncat(name, ".", sizeof(name) - strlen(name) - 1);
 			if (strlen(prefix) < sizeof(name) / 2)
 				zeros += add_counters(rows, value, name);
@@ -170,10 +172,30 @@ void
 screen_counters(FILE *out, const json_t *result, const struct bs_report_text *options)
 {
 	static const struct table_column columns[] = {{"counter", false}, {"since start", true}};
-	json_t *rows = json_array();
+	static const struct field fields[] = {
+		{"port", "port", FORM_TEXT},
+		{"packets in", "rx_packets", FORM_NUMBER},
+		{"= forwarded", "forwarded", FORM_NUMBER},
+		{"+ dropped", "ended", FORM_NUMBER},
+		{"+ queued", "queued", FORM_NUMBER},
+		{"+ unaccounted", "unaccounted", FORM_NUMBER},
+	};
+	const json_t *ports = json_object_get(result, "ports");
+	json_t *rows = json_array(), *port;
 	unsigned zeros = add_counters(rows, result, "");
+	size_t index;
 
 	(void)options;
+	json_array_foreach(ports, index, port)
+	{
+		char prefix[40];
+
+		snprintf(prefix, sizeof(prefix), "%s.",
+			json_string_value(json_object_get(port, "port")));
+		zeros += add_counters(rows, json_object_get(port, "dropped"), prefix);
+	}
+	DRAW_LIST(out, ports, fields, 0);
+	fputc('\n', out);
 	table_print(out, columns, 2, rows, 0);
 	fprintf(out, "%u others are 0\n", zeros);
 	json_decref(rows);

@@ -336,9 +336,12 @@ bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress)
 void
 bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress)
 {
-	rte_pktmbuf_free_bulk(&egress->pending[egress->pending_at], egress->pending_count);
-	bs_count(&lcore->counters.reasons[BS_REASON_TX_REFUSED], egress->pending_count);
-	egress->pending_count = 0;
+	if (egress->pending_count > 0) {
+		rte_pktmbuf_free_bulk(&egress->pending[egress->pending_at], egress->pending_count);
+		bs_count_ended(lcore, egress->pending_queue->from, BS_REASON_TX_REFUSED,
+			egress->pending_count);
+		egress->pending_count = 0;
+	}
 	for (unsigned i = 0; i < egress->queue_count; i++) {
 		struct rte_mbuf *mbufs[BS_BURST];
 		unsigned n;
@@ -346,7 +349,7 @@ bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress)
 		while ((n = rte_ring_sc_dequeue_burst(
 				egress->queues[i]->ring, (void **)mbufs, BS_BURST, NULL)) > 0) {
 			rte_pktmbuf_free_bulk(mbufs, n);
-			bs_count(&lcore->counters.reasons[BS_REASON_SHUTDOWN], n);
+			bs_count_ended(lcore, egress->queues[i]->from, BS_REASON_SHUTDOWN, n);
 		}
 	}
 }

@@ -34,9 +34,10 @@ struct burst {
 };
 
 static void
-discard(struct bs_lcore *lcore, struct rte_mbuf *mbuf, enum bs_reason reason)
+discard(struct bs_lcore *lcore, const struct bs_port *from, struct rte_mbuf *mbuf,
+	enum bs_reason reason)
 {
-	bs_count(&lcore->counters.reasons[reason], 1);
+	bs_count_ended(lcore, from->index, reason, 1);
 	rte_pktmbuf_free(mbuf);
 }
 
@@ -69,21 +70,22 @@ find_flow(struct bs_lcore *lcore, struct bs_packet *packet)
 
 /* Parses; drops what is no frame at all. */
 static bool
-parse(struct bs_lcore *lcore, struct rte_mbuf *mbuf, struct bs_packet *packet, uint64_t t)
+parse(struct bs_lcore *lcore, const struct burst *burst, struct rte_mbuf *mbuf,
+	struct bs_packet *packet)
 {
 	enum bs_reason reason;
 
 	if (unlikely(!bs_incoming_is_plain(mbuf)) && !bs_incoming_mend(lcore, mbuf, &reason)) {
-		discard(lcore, mbuf, reason);
+		discard(lcore, burst->from, mbuf, reason);
 		return false;
 	}
-	packet->t_ns = t;
+	packet->t_ns = burst->t_poll;
 	packet->number = 0;
 	parse_mbuf(lcore, mbuf, packet);
 	if (likely(packet->parse == BS_PARSE_OK))
 		return true;
 	if (packet->parse == BS_PARSE_RUNT) {
-		discard(lcore, mbuf, BS_REASON_RUNT);
+		discard(lcore, burst->from, mbuf, BS_REASON_RUNT);
 		return false;
 	}
 	if (packet->parse == BS_PARSE_SNAPPED && bs_incoming_gather(lcore, mbuf))
@@ -309,9 +311,11 @@ hand_over(struct bs_lcore *lcore, struct burst *burst, unsigned at, unsigned own
 	meta->hang_ns = burst->hang_ns;
 	meta->hang_state = burst->hang_state;
 	meta->port = (uint16_t)burst->from->index;
-	if (rte_ring_sp_enqueue(owner->handover[lcore->index], mbuf) == 0)
+	if (rte_ring_sp_enqueue(owner->handover[lcore->index], mbuf) == 0) {
+		bs_count(&lcore->accounts[burst->from->index].handed_over, 1);
 		return;
-	discard(lcore, mbuf, BS_REASON_HANDOVER_FULL);
+	}
+	discard(lcore, burst->from, mbuf, BS_REASON_HANDOVER_FULL);
 	bs_drops_add(&lcore->handover_drops, 1, burst->t_here);
 }
 
@@ -339,7 +343,7 @@ process(struct bs_lcore *lcore, struct burst *burst, bool may_hand_over)
 		if (i + PREFETCH_AHEAD < burst->count)
 			rte_prefetch0(
 				rte_pktmbuf_mtod(burst->mbufs[i + PREFETCH_AHEAD], const void *));
-		if (!parse(lcore, mbuf, &burst->packets[kept], burst->t_poll))
+		if (!parse(lcore, burst, mbuf, &burst->packets[kept]))
 			continue;
 		bs_tracker_prefetch(lcore->tracker, burst->packets[kept].hash);
 		burst->mbufs[kept++] = mbuf;
@@ -453,6 +457,7 @@ bs_handover_poll(struct bs_lcore *lcore)
 				bs_meta(mbufs[end])->port == meta->port)
 				burst.mbufs[burst.count++] = mbufs[end++];
 			begin = end;
+			bs_count(&lcore->accounts[burst.from->index].taken_over, burst.count);
 			process(lcore, &burst, false);
 		}
 	}

@@ -77,6 +77,7 @@ struct bs_queue {
 	uint16_t service; /* or BS_SERVICE_OTHER */
 	uint8_t class_;
 	uint8_t served; /* its pair in the drainer's log */
+	uint8_t from;	/* index of the port that its packets came in by */
 
 	/* producer's cache line */
 	alignas(RTE_CACHE_LINE_SIZE) struct rte_mbuf *stage[BS_BURST];
@@ -139,12 +140,17 @@ struct bs_departure {
 
 struct bs_lcore_counters {
 	uint64_t parse[BS_PARSE_COUNT];
-	uint64_t reasons[BS_REASON_COUNT];
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t frame[BS_FRAME_COUNT];
 	uint64_t polls, packets, bursts;
 	uint64_t departures_lost;
 	uint64_t episodes_lost; /* for which the record ring had no room */
+};
+
+/* What became on this lcore of packets that came in by one port. */
+struct bs_port_account {
+	uint64_t reasons[BS_REASON_COUNT];
+	uint64_t handed_over, taken_over; /* to, and from other lcores */
 };
 
 struct bs_lcore {
@@ -169,6 +175,7 @@ struct bs_lcore {
 
 	struct bs_lcore_counters counters;
 	struct bs_tagging_peer tagging_peers[BS_TAGGING_PEERS];
+	struct bs_port_account accounts[BS_CONFIG_PORTS];
 	struct bs_drops handover_drops; /* of what other lcores should have got from it */
 	uint64_t t_turn;		/* last look at the clock: after all that took time */
 	uint64_t t_housekeeping;
@@ -295,4 +302,11 @@ static inline void
 bs_count(uint64_t *counter, uint64_t n)
 {
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+/* n packets that came in by a port (its index) end here. */
+static inline void
+bs_count_ended(struct bs_lcore *lcore, unsigned from, enum bs_reason reason, uint64_t n)
+{
+	bs_count(&lcore->accounts[from].reasons[reason], n);
 }

@@ -11,8 +11,8 @@
 
 /* It ends here. Its flow's owner hears of it if that is this lcore. */
 static void
-end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf, uint16_t buffer,
-	enum bs_reason reason)
+end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf,
+	const struct bs_port *to, enum bs_reason reason)
 {
 	struct bs_packet packet = {
 		.data = rte_pktmbuf_mtod(mbuf, const uint8_t *),
@@ -21,8 +21,8 @@ end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf,
 	};
 
 	if (owner == lcore && bs_packet_parse(&packet) == BS_PARSE_OK)
-		bs_tracker_dropped(lcore->tracker, &packet, buffer, reason, lcore->t_turn);
-	bs_count(&lcore->counters.reasons[reason], 1);
+		bs_tracker_dropped(lcore->tracker, &packet, to->tx_buffer, reason, lcore->t_turn);
+	bs_count_ended(lcore, to->peer->index, reason, 1);
 	rte_pktmbuf_free(mbuf);
 }
 
@@ -48,7 +48,7 @@ bs_outgoing_fits(struct bs_lcore *lcore, struct rte_mbuf *mbuf, const struct bs_
 	if (mbuf->pkt_len <= to->frame_max + tags &&
 		(mbuf->nb_segs == 1 || to->sends_chains || linearize(lcore, mbuf)))
 		return true;
-	end(lcore, lcore, mbuf, to->tx_buffer, BS_REASON_TX_TOO_LONG);
+	end(lcore, lcore, mbuf, to, BS_REASON_TX_TOO_LONG);
 	return false;
 }
 
@@ -65,7 +65,7 @@ bs_outgoing_prepare(struct bs_lcore *lcore, struct bs_egress *egress)
 			(uint16_t)(egress->pending_count - done));
 		if (done == egress->pending_count)
 			break;
-		end(lcore, egress->pending_queue->producer, mbufs[done], egress->tx_buffer,
+		end(lcore, egress->pending_queue->producer, mbufs[done], egress->port,
 			BS_REASON_TX_PREPARE);
 		egress->pending_count--;
 		for (unsigned i = done; i < egress->pending_count; i++) {

@@ -97,7 +97,7 @@ drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, un
 {
 	bs_drops_add(&queue->drops, n, t);
 	bs_count(&queue->dropped, n);
-	bs_count(&lcore->counters.reasons[BS_REASON_APP_QUEUE_FULL], n);
+	bs_count_ended(lcore, queue->from, BS_REASON_APP_QUEUE_FULL, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct bs_packet packet = {
 			.data = rte_pktmbuf_mtod(mbufs[i], const uint8_t *),

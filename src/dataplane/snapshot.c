@@ -41,7 +41,7 @@ add_queue(struct bs_snapshot *snapshot, const struct bs_queue *queue)
 	struct bs_snapshot_buffer *buffer = buffer_at(snapshot, queue->buffer);
 	uint32_t occupancy = rte_ring_count(queue->ring);
 
-	snapshot->queued += occupancy;
+	snapshot->ports[queue->from].queued += occupancy;
 	if (buffer == NULL)
 		return;
 	buffer->occupancy += occupancy;
@@ -83,8 +83,6 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 	out->records_lost = tracked[BS_TRACK_RECORDS_LOST];
 	for (unsigned i = 0; i < BS_PARSE_COUNT; i++)
 		snapshot->parse[i] += counters->parse[i];
-	for (unsigned i = 0; i < BS_REASON_COUNT; i++)
-		snapshot->reasons[i] += counters->reasons[i];
 	for (unsigned i = 0; i < BS_TAG_COUNT; i++)
 		snapshot->tag[i] += counters->tag[i];
 	for (unsigned i = 0; i < BS_FRAME_COUNT; i++)
@@ -95,7 +93,7 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		const struct bs_ingress *ingress = &lcore->ingress[i];
 		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, ingress->buffer);
 
-		snapshot->rx_packets += ingress->packets;
+		snapshot->ports[ingress->port->index].taken += ingress->packets;
 		if (buffer == NULL)
 			continue;
 		buffer->packets += ingress->packets;
@@ -107,15 +105,57 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		const struct bs_egress *egress = &lcore->egress[i];
 		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, egress->tx_buffer);
 
-		snapshot->tx_packets += egress->tx_packets;
-		snapshot->queued += egress->pending_count;
+		snapshot->ports[egress->port->index].given += egress->tx_packets;
+		snapshot->ports[egress->port->peer->index].queued += egress->pending_count;
 		snapshot->lcores[snapshot->lcore_count - 1].pause_ns += egress->pause_ns;
 		if (buffer != NULL)
 			buffer->packets += egress->tx_packets;
 	}
-	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
-		if (lcore->handover[i] != NULL)
-			snapshot->queued += rte_ring_count(lcore->handover[i]);
+}
+
+/* What became of the packets that came in by a port; what waits between lcores was not taken yet.
+ */
+static void
+account_port(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot, unsigned at)
+{
+	struct bs_snapshot_port *port = &snapshot->ports[at];
+	uint64_t taken_over = 0;
+
+	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
+		const struct bs_port_account *account = &dataplane->lcores[i]->accounts[at];
+
+		for (unsigned r = 0; r < BS_REASON_COUNT; r++)
+			port->reasons[r] += account->reasons[r];
+		taken_over += account->taken_over;
+		port->handed_over += account->handed_over;
+	}
+	if (port->handed_over > taken_over)
+		port->queued += port->handed_over - taken_over;
+	port->forwarded = snapshot->ports[dataplane->ports[at].peer->index].given;
+	for (unsigned r = 0; r < BS_REASON_COUNT; r++) {
+		if (!bs_reason_before_us(r))
+			port->ended += port->reasons[r];
+	}
+	port->unaccounted = (int64_t)(port->taken - port->forwarded - port->queued - port->ended);
+	port->reasons[BS_REASON_RX_MISSED] = port->rx_missed;
+	port->reasons[BS_REASON_RX_NO_MBUF] = port->rx_nombuf;
+	port->reasons[BS_REASON_RX_ERROR] = port->rx_errors;
+}
+
+static void
+account(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
+{
+	for (unsigned i = 0; i < snapshot->port_count; i++) {
+		const struct bs_snapshot_port *port = &snapshot->ports[i];
+
+		account_port(dataplane, snapshot, i);
+		snapshot->rx_packets += port->taken;
+		snapshot->tx_packets += port->given;
+		snapshot->queued += port->queued;
+		snapshot->ended += port->ended;
+		snapshot->unaccounted += port->unaccounted;
+		for (unsigned r = 0; r < BS_REASON_COUNT; r++)
+			snapshot->reasons[r] += port->reasons[r];
 	}
 }
 
@@ -196,18 +236,16 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->pid = (uint32_t)getpid();
 	snapshot->hugepages = dataplane->hugepages;
 	name_buffers(dataplane, snapshot);
-	for (unsigned i = 0; i < dataplane->queue_count; i++)
-		add_queue(snapshot, dataplane->queues[i]);
-	for (unsigned i = 0; i < dataplane->lcore_count; i++)
-		add_lcore(dataplane->lcores[i], snapshot);
 	snapshot->port_count = dataplane->config.port_count;
 	for (unsigned i = 0; i < snapshot->port_count; i++) {
 		bs_port_snapshot(&dataplane->ports[i], &snapshot->ports[i]);
 		stamps_text(dataplane, &dataplane->ports[i], snapshot->ports[i].rx_stamps);
-		snapshot->reasons[BS_REASON_RX_MISSED] += snapshot->ports[i].rx_missed;
-		snapshot->reasons[BS_REASON_RX_NO_MBUF] += snapshot->ports[i].rx_nombuf;
-		snapshot->reasons[BS_REASON_RX_ERROR] += snapshot->ports[i].rx_errors;
 	}
+	for (unsigned i = 0; i < dataplane->queue_count; i++)
+		add_queue(snapshot, dataplane->queues[i]);
+	for (unsigned i = 0; i < dataplane->lcore_count; i++)
+		add_lcore(dataplane->lcores[i], snapshot);
+	account(dataplane, snapshot);
 	add_services(dataplane, snapshot);
 	bs_collector_status(dataplane->collector, &collector);
 	snapshot->loss = collector.loss;

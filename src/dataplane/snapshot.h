@@ -77,6 +77,14 @@ const char *bs_frame_counter_key(unsigned counter);
 	X(lost_bytes, "journal_lost_bytes", "bytes of them")                                       \
 	X(errors, "journal_errors", "calls to write, empty or sync a file that failed")
 
+/* Packets that end for these reasons never reached us: they are not among those taken. */
+static inline bool
+bs_reason_before_us(unsigned reason)
+{
+	return reason == BS_REASON_RX_MISSED || reason == BS_REASON_RX_NO_MBUF ||
+	       reason == BS_REASON_RX_ERROR;
+}
+
 struct bs_snapshot_port {
 	char name[24];
 	char device[64];
@@ -90,6 +98,13 @@ struct bs_snapshot_port {
 	bool rx_missed_observable; /* the PMD reports imissed */
 	char rx_stamps[112];	   /* where they come from, and are they used */
 	uint64_t rate_bps;
+	/* Of the packets that we took from it: what became of them. */
+	uint64_t taken, queued, ended;
+	uint64_t given;	    /* packets that the port accepted from us */
+	uint64_t forwarded; /* of those taken: accepted by the other end of the path */
+	uint64_t reasons[BS_REASON_COUNT]; /* the first three: as the device counts */
+	uint64_t handed_over; /* of those taken: to another lcore, their flow's owner */
+	int64_t unaccounted;  /* taken - forwarded - queued - ended */
 };
 
 struct bs_snapshot_buffer {
@@ -167,8 +182,10 @@ struct bs_snapshot {
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t frame[BS_FRAME_COUNT];
 	uint64_t track[BS_TRACK_COUNT];
-	uint64_t rx_packets, tx_packets; /* all ports: rx = tx + sum(reasons after rx) + queued */
-	uint64_t queued;
+	/* All ports; read while packets flow, unaccounted is what moved meanwhile. At rest it is 0.
+	 */
+	uint64_t rx_packets, tx_packets, queued, ended;
+	int64_t unaccounted;	 /* rx_packets - tx_packets - queued - ended */
 	struct bs_rec_loss loss; /* records lost since start */
 	uint64_t records_sent, record_bytes;
 	bool analyzer_connected;

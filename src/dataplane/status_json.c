@@ -471,19 +471,38 @@ answer_rpc(const struct bs_status_source *source, const struct bs_snapshot *snap
 	return give(rpc, result, error);
 }
 
+/* What a port brought and what became of it; what its driver cannot count is null. */
+static json_t *
+account_json(const struct bs_snapshot_port *port)
+{
+	json_t *dropped = counts(port->reasons, BS_REASON_COUNT, bs_reason_key);
+
+	if (!port->rx_missed_observable)
+		json_object_set_new(dropped, bs_reason_key(BS_REASON_RX_MISSED), json_null());
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "port", ascii(port->name),
+		"rx_packets", number(port->taken), "forwarded", number(port->forwarded), "queued",
+		number(port->queued), "ended", number(port->ended), "unaccounted",
+		(json_int_t)port->unaccounted, "tx_packets", number(port->given), "dropped",
+		dropped);
+}
+
 static int
 answer_counters(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
 {
 	const struct bs_rec_loss *loss = &snapshot->loss;
+	json_t *ports = json_array();
 
 	(void)source;
 	(void)params;
+	for (unsigned i = 0; i < snapshot->port_count; i++)
+		append(&ports, account_json(&snapshot->ports[i]));
 	return give(
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, s:o, s:o, "
-			  "s:o}}, s:o}",
+		json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, "
+			  "s:o, s:o, s:o}}, s:o}",
 			"rx_packets", number(snapshot->rx_packets), "tx_packets",
-			number(snapshot->tx_packets), "queued", number(snapshot->queued), "parse",
+			number(snapshot->tx_packets), "queued", number(snapshot->queued),
+			"unaccounted", (json_int_t)snapshot->unaccounted, "ports", ports, "parse",
 			counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key), "dropped",
 			counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key), "shim",
 			counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "frames",

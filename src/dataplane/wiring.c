@@ -167,6 +167,7 @@ make_queue(struct bs_dataplane *dataplane, struct bs_lcore *producer, const stru
 	dataplane->queues[dataplane->queue_count++] = queue;
 	queue->drainer = egress->lcore;
 	queue->service = (uint16_t)service;
+	queue->from = (uint8_t)port->peer->index;
 	queue->class_ = other ? OTHER_CLASS
 			: in  ? config->services[service].class_in
 			      : config->services[service].class_out;
@@ -267,11 +268,14 @@ bs_wiring_init(struct bs_dataplane *dataplane)
 static void
 drop_ring(struct bs_lcore *lcore, struct rte_ring *ring)
 {
-	void *mbuf;
+	struct rte_mbuf *mbuf;
 
-	while (ring != NULL && rte_ring_sc_dequeue(ring, &mbuf) == 0) {
+	while (ring != NULL && rte_ring_sc_dequeue(ring, (void **)&mbuf) == 0) {
+		const unsigned from = bs_meta(mbuf)->port;
+
+		bs_count(&lcore->accounts[from].taken_over, 1);
+		bs_count_ended(lcore, from, BS_REASON_SHUTDOWN, 1);
 		rte_pktmbuf_free(mbuf);
-		bs_count(&lcore->counters.reasons[BS_REASON_SHUTDOWN], 1);
 	}
 }
 

@@ -172,9 +172,9 @@ static struct bytes
 take(const struct gb *gb, unsigned port)
 {
 	struct bytes out = {NULL, 0};
-	struct rte_mbuf *mbuf;
+	struct rte_mbuf *mbuf = gb_take_mbuf(gb, port);
 
-	if (rte_ring_dequeue(gb->out[port], (void **)&mbuf) != 0)
+	if (mbuf == NULL)
 		return out;
 	out.data = malloc(mbuf->pkt_len + 1);
 	for (const struct rte_mbuf *m = mbuf; m != NULL; m = m->next) {

@@ -32,9 +32,9 @@ partial_of(const struct frame *right)
 static struct rte_mbuf *
 take_mbuf(const struct gb *gb, unsigned port)
 {
-	struct rte_mbuf *mbuf = NULL;
+	struct rte_mbuf *mbuf = gb_take_mbuf(gb, port);
 
-	assert_int_equal(rte_ring_dequeue(gb->out[port], (void **)&mbuf), 0);
+	assert_non_null(mbuf);
 	return mbuf;
 }
 

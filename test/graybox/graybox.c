@@ -25,7 +25,8 @@ struct gb_time gb_time;
 
 static char runtime_dir[] = "/tmp/graybox.XXXXXX";
 static struct gb *open_gb;
-static unsigned opened; /* so far: ring and device names are not used twice */
+static unsigned opened;			 /* so far: ring and device names are not used twice */
+static uint64_t injected[2], drained[2]; /* of the dataplane that is open */
 
 /* --- time ----------------------------------------------------------------------- */
 
@@ -176,6 +177,8 @@ open_around(const struct gb_setup *setup)
 	open_gb = gb;
 	gb->analyzer = -1;
 	memset(&gb_time, 0, sizeof(gb_time));
+	memset(injected, 0, sizeof(injected));
+	memset(drained, 0, sizeof(drained));
 	gb_time.now_ns = GB_T0;
 	bs_clock_now_ns = read_clock;
 	opened++;
@@ -304,23 +307,61 @@ gb_close(struct gb *gb)
 
 /* --- accounts ---------------------------------------------------------------------- */
 
+/* Sums of what ended with us, by its own arithmetic. */
+static uint64_t
+ended_of(const uint64_t reasons[BS_REASON_COUNT])
+{
+	uint64_t ended = 0;
+
+	for (unsigned i = BS_REASON_RX_ERROR + 1; i < BS_REASON_COUNT; i++)
+		ended += reasons[i];
+	return ended;
+}
+
+/* What a port says that it took and gave, against what the rings of the harness say. */
+static bool
+port_as_counted_here(const struct gb *gb, const struct bs_snapshot *snapshot, unsigned port)
+{
+	if (strcmp(snapshot->ports[port].driver, "net_ring") != 0)
+		return true;
+	return snapshot->ports[port].taken == injected[port] - rte_ring_count(gb->in[port]) &&
+	       snapshot->ports[port].given == drained[port] + rte_ring_count(gb->out[port]);
+}
+
 const char *
 gb_check_packets(const struct gb *gb)
 {
-	static char text[160];
+	static char text[200];
 	const struct bs_snapshot *snapshot = gb_snapshot(gb);
-	uint64_t ended = 0;
+	uint64_t in = 0, out = 0;
 
-	for (unsigned i = 0; i < BS_REASON_COUNT; i++) {
-		if (i != BS_REASON_RX_MISSED && i != BS_REASON_RX_NO_MBUF &&
-			i != BS_REASON_RX_ERROR)
-			ended += snapshot->reasons[i];
+	for (unsigned i = 0; i < snapshot->port_count; i++) {
+		const struct bs_snapshot_port *port = &snapshot->ports[i];
+		const uint64_t forwarded = snapshot->ports[!i].given,
+			       ended = ended_of(port->reasons);
+
+		in += port->taken;
+		out += port->given;
+		if (port->taken == forwarded + ended + port->queued && port->ended == ended &&
+			port->unaccounted == 0 && port_as_counted_here(gb, snapshot, i))
+			continue;
+		snprintf(text, sizeof(text),
+			"port %u: taken %llu, forwarded %llu, ended %llu, queued %llu; the rings "
+			"say "
+			"%llu came and %llu left",
+			i, (unsigned long long)port->taken, (unsigned long long)forwarded,
+			(unsigned long long)ended, (unsigned long long)port->queued,
+			(unsigned long long)injected[i], (unsigned long long)drained[i]);
+		return text;
 	}
-	if (snapshot->rx_packets == snapshot->tx_packets + ended + snapshot->queued)
+	if (snapshot->rx_packets == in && snapshot->tx_packets == out &&
+		in == out + ended_of(snapshot->reasons) + snapshot->queued &&
+		snapshot->unaccounted == 0)
 		return NULL;
-	snprintf(text, sizeof(text), "packets in %llu, out %llu, ended %llu, queued %llu",
+	snprintf(text, sizeof(text), "in all %llu taken, %llu given, %llu ended, %llu queued",
 		(unsigned long long)snapshot->rx_packets, (unsigned long long)snapshot->tx_packets,
-		(unsigned long long)ended, (unsigned long long)snapshot->queued);
+		(unsigned long long)ended_of(snapshot->reasons),
+		(unsigned long long)snapshot->queued);
 	return text;
 }
 
@@ -401,6 +442,7 @@ void
 gb_inject_mbuf(const struct gb *gb, unsigned port, struct rte_mbuf *mbuf)
 {
 	assert_int_equal(rte_ring_enqueue(gb->in[port], mbuf), 0);
+	injected[port]++;
 }
 
 void
@@ -409,12 +451,23 @@ gb_inject(const struct gb *gb, unsigned port, const struct frame *frame)
 	gb_inject_mbuf(gb, port, gb_mbuf(gb, frame->bytes, frame->n));
 }
 
+struct rte_mbuf *
+gb_take_mbuf(const struct gb *gb, unsigned port)
+{
+	void *mbuf;
+
+	if (rte_ring_dequeue(gb->out[port], &mbuf) != 0)
+		return NULL;
+	drained[port]++;
+	return mbuf;
+}
+
 bool
 gb_take(const struct gb *gb, unsigned port, struct frame *frame)
 {
-	struct rte_mbuf *mbuf;
+	struct rte_mbuf *mbuf = gb_take_mbuf(gb, port);
 
-	if (rte_ring_dequeue(gb->out[port], (void **)&mbuf) != 0)
+	if (mbuf == NULL)
 		return false;
 	memset(frame, 0, sizeof(*frame));
 	frame->n = mbuf->pkt_len;
@@ -431,7 +484,7 @@ gb_drain(const struct gb *gb, unsigned port)
 	struct rte_mbuf *mbuf;
 	unsigned n = 0;
 
-	for (; rte_ring_dequeue(gb->out[port], (void **)&mbuf) == 0; n++)
+	for (; (mbuf = gb_take_mbuf(gb, port)) != NULL; n++)
 		rte_pktmbuf_free(mbuf);
 	return n;
 }

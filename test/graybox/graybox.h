@@ -95,7 +95,10 @@ int gb_configure(const struct gb_setup *setup, struct bs_config *config, char *e
 /* Frees what came out, ends everything, checks the accounts, takes it down. */
 void gb_close(struct gb *gb);
 
-/* NULL, or which balance does not hold: packets in = out + reasons + queued. */
+/*
+ * NULL, or which balance does not hold: packets in = out + reasons + queued, of each port and in
+ * all, and in and out are what the harness put in and took out.
+ */
 const char *gb_check_packets(const struct gb *gb);
 /* NULL, or how many mbufs are missing or too many. Only when nothing is queued or in hand. */
 const char *gb_check_pool(const struct gb *gb);
@@ -110,7 +113,9 @@ struct rte_mbuf *gb_chain(const struct gb *gb, const void *bytes, size_t n, size
 void gb_inject_mbuf(const struct gb *gb, unsigned port, struct rte_mbuf *mbuf);
 void gb_inject(const struct gb *gb, unsigned port, const struct frame *frame);
 
-/* What left by a port, in order: its bytes. False: nothing. */
+/* What left by a port, in order. NULL: nothing. */
+struct rte_mbuf *gb_take_mbuf(const struct gb *gb, unsigned port);
+/* The same, its bytes. False: nothing. */
 bool gb_take(const struct gb *gb, unsigned port, struct frame *frame);
 /* Frees all that left by a port; how many. */
 unsigned gb_drain(const struct gb *gb, unsigned port);

@@ -99,9 +99,9 @@ a_packet_that_nobody_counted_is_noticed(void **state)
 	gb->dataplane->lcores[0]->ingress[0].packets++;
 	assert_non_null(gb_check_packets(gb));
 	gb->dataplane->lcores[0]->ingress[0].packets--;
-	gb->dataplane->lcores[0]->counters.reasons[BS_REASON_RUNT]++;
+	gb->dataplane->lcores[0]->accounts[GB_WIRE].reasons[BS_REASON_RUNT]++;
 	assert_non_null(gb_check_packets(gb));
-	gb->dataplane->lcores[0]->counters.reasons[BS_REASON_RUNT]--;
+	gb->dataplane->lcores[0]->accounts[GB_WIRE].reasons[BS_REASON_RUNT]--;
 	gb_close(gb);
 }
 

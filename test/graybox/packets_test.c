@@ -32,7 +32,8 @@ assert_leaves_as(
 	gb_turn(gb);
 	gb_inject_mbuf(gb, port, mbuf);
 	gb_turn(gb);
-	assert_int_equal(rte_ring_dequeue(gb->out[!port], (void **)&left), 0);
+	left = gb_take_mbuf(gb, !port);
+	assert_non_null(left);
 	assert_int_equal(left->pkt_len, n);
 	for (const struct rte_mbuf *m = left; m != NULL; m = m->next) {
 		assert_true(at + m->data_len <= sizeof(out));
@@ -478,7 +479,8 @@ a_driver_that_sends_no_chains_gets_none(void **state)
 	gb_message(&frame, &flow, GB_CLIENT, 1, 1400);
 	gb_inject_mbuf(gb, GB_WIRE, gb_chain(gb, frame.bytes, frame.n, 100));
 	gb_turn(gb);
-	assert_int_equal(rte_ring_dequeue(gb->out[GB_LOCAL], (void **)&left), 0);
+	left = gb_take_mbuf(gb, GB_LOCAL);
+	assert_non_null(left);
 	assert_int_equal(left->nb_segs, 1);
 	assert_int_equal(left->data_len, frame.n);
 	assert_memory_equal(rte_pktmbuf_mtod(left, const void *), frame.bytes, frame.n);

@@ -520,8 +520,8 @@ class Dataplane:
         return whole
 
     def counter(self, name):
-        """A counter by its key, summed; Failure where there is none of that name."""
-        found = find(self.ask("counters"), name)
+        """A counter by its key, of all ports; Failure where there is none of that name."""
+        found = find({**self.ask("counters"), "ports": []}, name)
         expect(found, f"no counter {name}")
         return sum(found)
 

@@ -173,6 +173,7 @@ fake_fill(struct fake *fake)
 		.rx_packets = 2001,
 		.tx_packets = 1990,
 		.queued = 4,
+		.ended = 7,
 		.records_sent = 900,
 		.record_bytes = 57600,
 		.analyzer_connected = true};
@@ -186,7 +187,14 @@ fake_fill(struct fake *fake)
 			.queues = 1,
 			.rx_packets = 1000 + i,
 			.rx_missed = 5,
-			.rx_missed_observable = true};
+			.rx_missed_observable = true,
+			.taken = 1000 + i,
+			.given = 995,
+			.forwarded = 995,
+			.queued = 2,
+			.ended = 3 + i,
+			.handed_over = 250 + i,
+			.reasons = {[BS_REASON_RX_MISSED] = 5, [BS_REASON_APP_QUEUE_FULL] = 3 + i}};
 		snprintf(port->name, sizeof(port->name), "%s", i == 0 ? "wire" : "local");
 		snprintf(port->device, sizeof(port->device), "net_af_xdp%u,iface=b%u", i, i);
 		snprintf(port->driver, sizeof(port->driver), "net_af_xdp");

@@ -358,6 +358,37 @@ counters_have_every_key_of_their_tables(void **state)
 	assert_int_equal(number(shim, "tagged"), 321);
 	assert_int_equal(number(result, "rx_packets"), 2001);
 	assert_int_equal(number(result, "queued"), 4);
+	assert_int_equal(number(result, "unaccounted"), 0);
+	json_decref(result);
+}
+
+static void
+counters_say_of_each_port_what_became_of_its_packets(void **state)
+{
+	struct fake *fake = *state;
+	json_t *result, *port, *drops;
+
+	fake->snapshot.ports[1].rx_missed_observable = false;
+	fake->snapshot.ports[1].unaccounted = -2;
+	fake->snapshot.unaccounted = -2;
+	result = ask(fake, "/bufscope/counters", NULL);
+	assert_int_equal(json_array_size(json_object_get(result, "ports")), 2);
+	port = json_array_get(json_object_get(result, "ports"), 0);
+	drops = json_object_get(port, "dropped");
+	assert_string_equal(text(port, "port"), "wire");
+	assert_int_equal(number(port, "rx_packets"), 1000);
+	assert_int_equal(number(port, "forwarded"), 995);
+	assert_int_equal(number(port, "ended"), 3);
+	assert_int_equal(number(port, "queued"), 2);
+	assert_int_equal(number(port, "unaccounted"), 0);
+	assert_int_equal(json_object_size(drops), BS_REASON_COUNT);
+	assert_int_equal(number(drops, "app_queue_full"), 3);
+	assert_int_equal(number(drops, "rx_missed"), 5);
+	port = json_array_get(json_object_get(result, "ports"), 1);
+	assert_int_equal(number(port, "unaccounted"), -2);
+	/* what the driver does not count is not 0 */
+	assert_true(json_is_null(json_object_get(json_object_get(port, "dropped"), "rx_missed")));
+	assert_int_equal(number(result, "unaccounted"), -2);
 	json_decref(result);
 }
 
@@ -470,6 +501,7 @@ main(void)
 		TEST(an_rpc_is_found_by_its_id_with_verdict_and_segments),
 		TEST(incidents_carry_their_origin_and_advice),
 		TEST(counters_have_every_key_of_their_tables),
+		TEST(counters_say_of_each_port_what_became_of_its_packets),
 		TEST(offload_says_for_each_port_that_and_why_there_is_none),
 		TEST(faults_are_refused_unless_the_configuration_allows_them),
 		TEST(an_unknown_command_and_a_failing_snapshot_are_errors),
