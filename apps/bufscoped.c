@@ -113,9 +113,13 @@ inject_fault(void *context, const char *kind, const char *value, char error[BS_S
 	if (ret == -EPERM)
 		snprintf(error, BS_STATUS_ERROR_BYTES, "faults are off; set debug.faults to true");
 	else if (ret == -ENOENT)
-		snprintf(error, BS_STATUS_ERROR_BYTES, "no fault \"%s\"; there is: stall", kind);
+		snprintf(error, BS_STATUS_ERROR_BYTES, "no fault \"%s\"; there are: stall, drop",
+			kind);
 	else if (ret != 0)
-		snprintf(error, BS_STATUS_ERROR_BYTES, "\"%s\" is no duration up to 1s", value);
+		snprintf(error, BS_STATUS_ERROR_BYTES,
+			"\"%s\" is not for %s: stall takes a duration up to 1s, drop a number of "
+			"packets up to 65535",
+			value, kind);
 	return ret;
 }
 

@@ -179,7 +179,11 @@ void bs_tracker_stay(struct bs_tracker *tracker, const struct bs_track_handle *h
 void bs_tracker_departed(
 	struct bs_tracker *tracker, const struct bs_track_handle *handle, uint64_t t_ns);
 
-/* Live: a packet of this flow (any with payload) was dropped by our buffer. seq: its first byte. */
+/*
+ * Live: a packet of this flow (any with payload) was dropped by our buffer at t_ns: one that
+ * bs_tracker_packet() was given, or (handed over between lcores) one that never came so far. Of the
+ * packet only tuple, hash, direction, seq and payload_len are read.
+ */
 void bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
 	unsigned reason, uint64_t t_ns);
 

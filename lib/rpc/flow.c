@@ -129,6 +129,7 @@ reset_stream(struct flow *flow, unsigned d)
 	flow->dir[d].wscale = WSCALE_UNKNOWN;
 	memset(&flow->hole[d], 0, sizeof(flow->hole[d]));
 	flow->hole[d].first = flow->hole[d].last = NONE;
+	memset(&flow->missed[d], 0, sizeof(flow->missed[d]));
 	memset(&flow->stamp[d], 0, sizeof(flow->stamp[d]));
 	memset(&flow->round_trip[d], 0, sizeof(flow->round_trip[d]));
 	flow->isn_known[d] = 0;

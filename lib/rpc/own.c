@@ -192,6 +192,24 @@ drop_goes_on(struct bs_tracker *tracker, const struct rpc *rpc, const struct bs_
 	return false;
 }
 
+/* Bytes that never came here: kept until their resend does. */
+static void
+note_missed(struct flow *flow, unsigned d, uint32_t seq, uint32_t end, const struct bs_mark *mark)
+{
+	struct missed *missed = &flow->missed[d];
+
+	if (missed->t == 0 || missed->buffer != mark->buffer) {
+		*missed = (struct missed){mark->begin, seq, end, mark->buffer, mark->detail};
+		return;
+	}
+	if (seq_before(seq, missed->seq_begin))
+		missed->seq_begin = seq;
+	if (seq_before(missed->seq_end, end))
+		missed->seq_end = end;
+	if (mark->begin < missed->t)
+		missed->t = mark->begin;
+}
+
 void
 bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, uint16_t buffer,
 	unsigned reason, uint64_t t_ns)
@@ -206,7 +224,6 @@ bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, u
 	if (flow == NULL || packet->payload_len == 0 || packet->tuple.transport != 6)
 		return;
 	d = packet->direction != flow->client_end;
-	n = rpc_in_range(tracker, flow, d, seq, end, rpcs);
 	memset(&mark, 0, sizeof(mark));
 	mark.begin = mark.end = t_ns;
 	mark.buffer = buffer;
@@ -215,6 +232,11 @@ bs_tracker_dropped(struct bs_tracker *tracker, const struct bs_packet *packet, u
 	mark.cause = BS_CAUSE_DROP;
 	mark.quality = BS_QUALITY_EXACT;
 	mark.response = d == FROM_SERVICE;
+	if (seq_before(flow->dir[d].next, end) && !hole_covers(tracker, &flow->hole[d], seq, end)) {
+		note_missed(flow, d, seq, end, &mark);
+		return;
+	}
+	n = rpc_in_range(tracker, flow, d, seq, end, rpcs);
 	for (unsigned i = 0; i < n; i++) {
 		if (rpcs[i]->ended[d] && !rpcs[i]->departed[d] && !seq_before(end, rpcs[i]->end[d]))
 			rpcs[i]->dropped[d] = 1;

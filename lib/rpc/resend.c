@@ -167,11 +167,52 @@ first_seen_at(struct step *step, struct rpc *rpc, uint64_t t)
 		rpc->t_first[step->d] = t;
 }
 
+/* The message in hand that begins in the packet began no later than t. */
+static void
+message_seen_at(struct step *step, uint64_t t)
+{
+	struct direction *dir = &step->flow->dir[step->d];
+
+	if (dir->in_message && !seq_before(dir->message_begin, step->first_seq) &&
+		dir->t_message > t)
+		dir->t_message = t;
+}
+
+bool
+resend_missed(struct step *step)
+{
+	struct missed *missed = &step->flow->missed[step->d];
+	const uint32_t end = step->first_seq + step->packet->payload_len;
+	struct rpc *rpcs[RANGE_RPCS];
+	struct bs_mark mark;
+	unsigned n;
+
+	if (missed->t == 0 || !seq_before(missed->seq_begin, end) ||
+		!seq_before(step->first_seq, missed->seq_end))
+		return false;
+	n = rpc_in_range(step->tracker, step->flow, step->d, step->first_seq, end, rpcs);
+	count(step->tracker, BS_TRACK_RETRANSMISSIONS, 1);
+	message_seen_at(step, missed->t);
+	mark_fill(&mark, step, missed->t);
+	mark.kind = BS_MARK_OWN_DROP;
+	mark.buffer = missed->buffer;
+	mark.detail = missed->detail;
+	for (unsigned i = 0; i < n; i++) {
+		rpc_mark(step->tracker, rpcs[i], &mark);
+		rpcs[i]->retransmissions++;
+		first_seen_at(step, rpcs[i], missed->t);
+	}
+	if (seq_before(end, missed->seq_end))
+		missed->seq_begin = end;
+	else
+		missed->t = 0;
+	return true;
+}
+
 void
 resend_filled(struct step *step, const struct chunk *behind)
 {
 	struct bs_tracker *tracker = step->tracker;
-	struct direction *dir = &step->flow->dir[step->d];
 	const bool older = is_older(step, behind);
 	struct rpc *rpcs[RANGE_RPCS];
 	struct bs_mark mark;
@@ -179,9 +220,7 @@ resend_filled(struct step *step, const struct chunk *behind)
 		step->first_seq + step->packet->payload_len, rpcs);
 
 	count(tracker, older ? BS_TRACK_OUT_OF_ORDER : BS_TRACK_RETRANSMISSIONS, 1);
-	if (dir->in_message && !seq_before(dir->message_begin, step->first_seq) &&
-		dir->t_message > behind->t)
-		dir->t_message = behind->t;
+	message_seen_at(step, behind->t);
 	mark_fill(&mark, step, behind->t);
 	mark.quality = BS_QUALITY_ESTIMATED;
 	mark.buffer = older ? stream_receiver_buffer(step->d) : stream_net_buffer(step->d, true);

@@ -131,10 +131,12 @@ data_next(struct step *step, const struct bs_piece *pieces, unsigned piece_count
 	stream_progressed(step);
 	if (behind == NONE || !seq_before(dir->next, step->tracker->chunks[behind].seq)) {
 		data_in_order(step, pieces, piece_count);
+		resend_missed(step);
 	} else {
 		memcpy(&first, &step->tracker->chunks[behind], offsetof(struct chunk, data));
 		data_in_order(step, pieces, piece_count);
-		resend_filled(step, &first);
+		if (!resend_missed(step))
+			resend_filled(step, &first);
 	}
 	hole_drain(step);
 }

@@ -102,6 +102,14 @@ struct round_trip {
 	bool resend_stamped;
 };
 
+/* Bytes that a buffer of ours dropped before they came here: their resend will look like the first.
+ */
+struct missed {
+	uint64_t t;		     /* when the first of them were dropped; 0: none */
+	uint32_t seq_begin, seq_end; /* all of them lie between */
+	uint16_t buffer, detail;
+};
+
 #define WINDOW_EDGES 8u
 
 /* Right edges of a receiver's window of late, and when each was advertised. */
@@ -154,6 +162,7 @@ struct flow {
 	uint64_t t_syn;
 	uint64_t connect_ns;
 	struct hole hole[2];
+	struct missed missed[2];
 	struct stamp stamp[2];
 	struct round_trip round_trip[2];
 	struct window_edges window[2]; /* of the receiver of that direction */
@@ -368,6 +377,9 @@ void hole_free_chunks(struct bs_tracker *tracker, struct flow *flow, unsigned d)
 void resend_seen(struct step *step, uint32_t seq, uint32_t end);
 /* The packet in hand has filled a hole whose bytes we never saw; `behind` stood behind it. */
 void resend_filled(struct step *step, const struct chunk *behind);
+/* The packet in hand brought bytes never seen: were they dropped by us before? Then that is told.
+ */
+bool resend_missed(struct step *step);
 /* An ACK for direction d came: its blocks, and how fast it was, may say that a resend was for
  * nothing. */
 void resend_judge(struct step *step, unsigned d);

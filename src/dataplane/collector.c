@@ -421,18 +421,21 @@ watch_heartbeats(struct bs_collector *collector, uint64_t t)
 		const struct bs_lcore *lcore = dataplane->lcores[i];
 		const uint64_t beat = __atomic_load_n(&lcore->heartbeat_ns, __ATOMIC_RELAXED);
 		struct watch *watch = &collector->watches[i];
+		uint16_t buffers[BS_SNAPSHOT_BUFFERS];
 		struct bs_rec_event event;
+		unsigned waiting;
 
 		if (watch->t_hung == beat || __atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED) ||
 			t < beat + dataplane->config.detect_ns[BS_CAUSE_HANG] * 5)
 			continue;
 		watch->t_hung = beat;
-		for (unsigned k = 0; k < lcore->ingress_count; k++) {
+		waiting = bs_lcore_waiting(lcore, buffers, BS_SNAPSHOT_BUFFERS);
+		for (unsigned k = 0; k < waiting; k++) {
 			memset(&event, 0, sizeof(event));
 			bs_record_head(&event.head, BS_REC_EVENT, i);
 			event.t_begin = beat;
 			event.count = 1;
-			event.buffer = lcore->ingress[k].buffer;
+			event.buffer = buffers[k];
 			event.type = BS_CAUSE_HANG;
 			event.quality = BS_QUALITY_BOUND;
 			event.culprit_count = 1;

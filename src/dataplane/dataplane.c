@@ -24,6 +24,7 @@
 	(sizeof(struct rte_mbuf) + sizeof(struct bs_meta) + RTE_MBUF_DEFAULT_BUF_SIZE + 128)
 #define POOL_SHARE 2u /* of the memory, the pool takes one part in so many */
 #define POOL_CACHE 256u
+#define FAULT_DROPS_MAX 65535u
 #define FLOWS_PER_LCORE 65536u
 #define RPCS_PER_LCORE 16384u
 #define FRAGMENTED_PER_LCORE 256u
@@ -275,18 +276,45 @@ bs_dataplane_reload(struct bs_dataplane *dataplane, const struct bs_config *conf
 	bs_collector_reload(dataplane->collector);
 }
 
-int
-bs_dataplane_fault(struct bs_dataplane *dataplane, const char *kind, const char *value)
+static int
+fault_stall(struct bs_lcore *lcore, const char *value)
 {
 	uint64_t ns;
 
-	if (!dataplane->config.faults)
-		return -EPERM;
-	if (strcmp(kind, "stall") != 0)
-		return -ENOENT;
 	if (bs_duration_parse(value, &ns) != 0 || ns == 0 || ns > BS_NS_PER_S)
 		return -EINVAL;
-	__atomic_store_n(&dataplane->lcores[0]->fault_stall_ns, ns, __ATOMIC_RELAXED);
-	bs_lcore_ring(dataplane->lcores[0]);
+	__atomic_store_n(&lcore->fault_stall_ns, ns, __ATOMIC_RELAXED);
 	return 0;
+}
+
+static int
+fault_drop(struct bs_lcore *lcore, const char *value)
+{
+	unsigned long count;
+	char *end;
+
+	errno = 0;
+	count = strtoul(value, &end, 10);
+	if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || count == 0 ||
+		count > FAULT_DROPS_MAX)
+		return -EINVAL;
+	__atomic_store_n(&lcore->fault_drops, (uint32_t)count, __ATOMIC_RELAXED);
+	return 0;
+}
+
+int
+bs_dataplane_fault(struct bs_dataplane *dataplane, const char *kind, const char *value)
+{
+	struct bs_lcore *lcore = dataplane->lcores[0];
+	int ret = -ENOENT;
+
+	if (!dataplane->config.faults)
+		return -EPERM;
+	if (strcmp(kind, "stall") == 0)
+		ret = fault_stall(lcore, value);
+	else if (strcmp(kind, "drop") == 0)
+		ret = fault_drop(lcore, value);
+	if (ret == 0)
+		bs_lcore_ring(lcore);
+	return ret;
 }

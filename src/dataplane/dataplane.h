@@ -72,9 +72,9 @@ void bs_dataplane_reload(struct bs_dataplane *dataplane, const struct bs_config 
 void bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot);
 
 /*
- * A debug fault, refused with -EPERM unless the config allows them. kind "stall": the
- * first pipeline lcore stays away for that long ("20ms", at most 1s). 0, -EINVAL
- * (value), -ENOENT (kind).
+ * A debug fault, refused with -EPERM unless the config allows them, of the first pipeline
+ * lcore. kind "stall": it stays away for that long ("20ms", at most 1s); "drop": it drops
+ * so many packets of services (1 to 65535). 0, -EINVAL (value), -ENOENT (kind).
  */
 int bs_dataplane_fault(struct bs_dataplane *dataplane, const char *kind, const char *value);
 

@@ -75,7 +75,7 @@ blocked(struct bs_lcore *lcore, struct bs_egress *egress, uint64_t t)
 	pause_episode(lcore, egress, t, false);
 }
 
-/* --- departures -------------------------------------------------------------- */
+/* --- stays ------------------------------------------------------------------- */
 
 void
 bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned served, uint16_t buffer,
@@ -105,41 +105,6 @@ bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned serv
 		culprit.service != BS_DRAIN_NO_SERVICE) {
 		stay->culprit_kind = BS_CULPRIT_SERVICE;
 		stay->culprit_id = culprit.service;
-	}
-}
-
-/* The packet of `handle` leaves: told to the flow's owner, here or on its lcore. */
-static void
-depart(struct bs_lcore *lcore, struct bs_queue *queue, const struct bs_departure *departure)
-{
-	struct bs_lcore *owner = queue->producer;
-
-	if (owner == lcore) {
-		bs_tracker_stay(lcore->tracker, &departure->handle, &departure->stay);
-		bs_tracker_departed(lcore->tracker, &departure->handle, departure->t_departed);
-	} else if (rte_ring_sp_enqueue_elem(owner->departures[lcore->index],
-			   (void *)(uintptr_t)departure, sizeof(*departure)) != 0) {
-		bs_count(&lcore->counters.departures_lost, 1);
-	}
-}
-
-void
-bs_departures_poll(struct bs_lcore *lcore)
-{
-	struct bs_departure departures[BS_BURST];
-
-	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
-		unsigned n;
-
-		if (lcore->departures[i] == NULL)
-			continue;
-		n = rte_ring_sc_dequeue_burst_elem(
-			lcore->departures[i], departures, sizeof(departures[0]), BS_BURST, NULL);
-		for (unsigned k = 0; k < n; k++) {
-			bs_tracker_stay(lcore->tracker, &departures[k].handle, &departures[k].stay);
-			bs_tracker_departed(
-				lcore->tracker, &departures[k].handle, departures[k].t_departed);
-		}
 	}
 }
 
@@ -180,8 +145,7 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 		if (stay.t_out == 0 || stay.t_in != t_in[i])
 			bs_stay_fill(&stay, egress->log, queue->served, queue->buffer, t_in[i], t);
 		departures[i].stay = stay;
-		departures[i].t_departed = t;
-		depart(lcore, queue, &departures[i]);
+		bs_tell_left(lcore, queue->producer, &departures[i], t);
 	}
 	queue->wait_ns_sum += wait_ns_sum;
 	bs_drain_account(egress->log, queue->service, 0, sum);

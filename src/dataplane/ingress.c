@@ -315,8 +315,10 @@ hand_over(struct bs_lcore *lcore, struct burst *burst, unsigned at, unsigned own
 		bs_count(&lcore->accounts[burst->from->index].handed_over, 1);
 		return;
 	}
+	bs_tell_dropped(lcore, owner, &burst->packets[at], BS_BUFFER_HANDOVER,
+		BS_REASON_HANDOVER_FULL, burst->t_here);
 	discard(lcore, burst->from, mbuf, BS_REASON_HANDOVER_FULL);
-	bs_drops_add(&lcore->handover_drops, 1, burst->t_here);
+	bs_drops_add(&lcore->handover_drops, BS_REASON_HANDOVER_FULL, 1, burst->t_here);
 }
 
 static void
@@ -436,6 +438,8 @@ bs_handover_poll(struct bs_lcore *lcore)
 		n = rte_ring_sc_dequeue_burst(lcore->handover[i], (void **)mbufs, BS_BURST, NULL);
 		t_here = n > 0 ? bs_lcore_now(lcore) : 0;
 		moved += n;
+		/* what was dropped before these is known before them: they may bring its resend */
+		bs_notices_poll(lcore, i);
 		/* packets of one burst there are one burst here */
 		while (begin < n) {
 			const struct bs_meta *meta = bs_meta(mbufs[begin]);

@@ -96,26 +96,54 @@ waited_for_cpu(struct bs_lcore *lcore, uint64_t gap_ns)
 	return RTE_MIN(waited_ns, gap_ns);
 }
 
+/* Adds a buffer to a list that does not have it yet. */
+static unsigned
+list_add(uint16_t *buffers, unsigned count, unsigned max, uint16_t buffer)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (buffers[i] == buffer)
+			return count;
+	}
+	if (count < max)
+		buffers[count++] = buffer;
+	return count;
+}
+
+unsigned
+bs_lcore_waiting(const struct bs_lcore *lcore, uint16_t *buffers, unsigned max)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < lcore->ingress_count; i++)
+		count = list_add(buffers, count, max, lcore->ingress[i].buffer);
+	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
+		if (lcore->handover[i] != NULL && !rte_ring_empty(lcore->handover[i]))
+			count = list_add(buffers, count, max, BS_BUFFER_HANDOVER);
+	}
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
+		const struct bs_egress *egress = &lcore->egress[i];
+
+		for (unsigned k = 0; k < egress->queue_count; k++) {
+			if (!rte_ring_empty(egress->queues[k]->ring) ||
+				egress->queues[k] == egress->pending_queue)
+				count = list_add(buffers, count, max, egress->queues[k]->buffer);
+		}
+	}
+	return count;
+}
+
 /* The buffers that this lcore drains, and did not. */
 static void
 hang_episodes(struct bs_lcore *lcore, enum bs_drain_state state, uint64_t t_begin, uint64_t t_end)
 {
 	const uint16_t detail =
 		state == BS_DRAIN_PREEMPTED ? BS_DETAIL_PREEMPTED : BS_DETAIL_STALLED;
+	uint16_t buffers[BS_SNAPSHOT_BUFFERS];
+	unsigned count = bs_lcore_waiting(lcore, buffers, BS_SNAPSHOT_BUFFERS);
 
-	for (unsigned i = 0; i < lcore->ingress_count; i++)
-		bs_lcore_episode(lcore, BS_CAUSE_HANG, lcore->ingress[i].buffer, detail,
-			BS_BUFFER_NONE, t_begin, t_end, 1);
-	for (unsigned i = 0; i < lcore->egress_count; i++) {
-		const struct bs_egress *egress = &lcore->egress[i];
-
-		for (unsigned k = 0; k < egress->queue_count; k++) {
-			if (rte_ring_count(egress->queues[k]->ring) > 0 ||
-				egress->queues[k] == egress->pending_queue)
-				bs_lcore_episode(lcore, BS_CAUSE_HANG, egress->queues[k]->buffer,
-					detail, BS_BUFFER_NONE, t_begin, t_end, 1);
-		}
-	}
+	for (unsigned i = 0; i < count; i++)
+		bs_lcore_episode(lcore, BS_CAUSE_HANG, buffers[i], detail, BS_BUFFER_NONE, t_begin,
+			t_end, 1);
 }
 
 uint64_t
@@ -199,12 +227,13 @@ bs_lcore_turn(struct bs_lcore *lcore)
 	__atomic_store_n(&lcore->heartbeat_ns, t, __ATOMIC_RELAXED);
 	if (unlikely(__atomic_load_n(&lcore->fault_stall_ns, __ATOMIC_RELAXED) != 0))
 		stay_away(lcore);
+	if (unlikely(__atomic_load_n(&lcore->fault_drops, __ATOMIC_RELAXED) != 0))
+		lcore->drops_left += __atomic_exchange_n(&lcore->fault_drops, 0, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < lcore->ingress_count; i++)
 		moved += bs_ingress_poll(lcore, &lcore->ingress[i]);
 	bs_drain_set(lcore->rx_log, lcore->t_turn, BS_DRAIN_SERVE, BS_DRAIN_OTHER);
 	if (lcore->dataplane->lcore_count > 1) {
 		moved += bs_handover_poll(lcore);
-		bs_departures_poll(lcore);
 	}
 	for (unsigned i = 0; i < lcore->egress_count; i++)
 		moved += bs_egress_serve(lcore, &lcore->egress[i]);
@@ -247,7 +276,7 @@ has_work(const struct bs_lcore *lcore)
 	}
 	for (unsigned i = 0; i < lcore->dataplane->lcore_count; i++) {
 		if ((lcore->handover[i] != NULL && !rte_ring_empty(lcore->handover[i])) ||
-			(lcore->departures[i] != NULL && !rte_ring_empty(lcore->departures[i])))
+			(lcore->notices[i] != NULL && !rte_ring_empty(lcore->notices[i])))
 			return true;
 	}
 	return false;

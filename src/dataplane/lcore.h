@@ -27,7 +27,7 @@
 #define BS_PORT_QUEUES 16u
 #define BS_RING_UNITS 32768u /* of the record ring of an lcore */
 #define BS_LCORE_WAIT_FDS 64u
-#define BS_DEPARTURES 4096u
+#define BS_NOTICES 4096u
 #define BS_SEGMENTS_MAX 300u /* of a chain that is read: 512 KiB (BIG TCP) in mbufs of 2 KiB */
 
 struct bs_dataplane;
@@ -66,6 +66,7 @@ bs_mbuf_is_ours(const struct rte_mbuf *mbuf)
 struct bs_drops {
 	uint64_t t_begin, t_last;
 	uint64_t count; /* 0: there is none */
+	enum bs_reason reason;
 };
 
 /* An application queue of one (service, direction, producer lcore): SP/SC. */
@@ -128,11 +129,28 @@ struct bs_ingress {
 	uint64_t waits, wait_ns_sum, wait_ns_max; /* of packets of followed flows */
 };
 
-/* What left a shared tx queue's owner for the flow's owner to know. */
+/* A packet that completes messages leaves a queue. */
 struct bs_departure {
 	struct bs_track_handle handle;
 	struct bs_stay stay;
-	uint64_t t_departed;
+};
+
+/* A packet of a flow is dropped. */
+struct bs_loss {
+	struct bs_tuple tuple;
+	uint32_t hash, seq, payload_len;
+	uint16_t buffer, reason;
+	uint8_t direction;
+};
+
+/* Of either, to the lcore that owns the flow. */
+struct bs_notice {
+	uint64_t t;
+	bool dropped;
+	union {
+		struct bs_departure left;
+		struct bs_loss lost;
+	};
 };
 
 /* Peers of UDP flows that are told apart; a clash forgets one. */
@@ -143,8 +161,8 @@ struct bs_lcore_counters {
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t frame[BS_FRAME_COUNT];
 	uint64_t polls, packets, bursts;
-	uint64_t departures_lost;
-	uint64_t episodes_lost; /* for which the record ring had no room */
+	uint64_t departures_lost, drops_untold; /* to the owner, whose ring of notices was full */
+	uint64_t episodes_lost;			/* for which the record ring had no room */
 };
 
 /* What became on this lcore of packets that came in by one port. */
@@ -169,14 +187,15 @@ struct bs_lcore {
 	struct bs_queue *touched[BS_BURST];
 	unsigned touched_count;
 
-	struct rte_ring *handover[BS_CONFIG_LCORES];   /* from lcore i to this one */
-	struct rte_ring *departures[BS_CONFIG_LCORES]; /* likewise; struct bs_departure */
-	struct rte_ring *records;		       /* to the collector: units */
+	struct rte_ring *handover[BS_CONFIG_LCORES]; /* from lcore i to this one */
+	struct rte_ring *notices[BS_CONFIG_LCORES];  /* likewise; struct bs_notice */
+	struct rte_ring *records;		     /* to the collector: units */
 
 	struct bs_lcore_counters counters;
 	struct bs_tagging_peer tagging_peers[BS_TAGGING_PEERS];
 	struct bs_port_account accounts[BS_CONFIG_PORTS];
 	struct bs_drops handover_drops; /* of what other lcores should have got from it */
+	uint64_t drops_left;		/* of those that a debug fault asked for */
 	uint64_t t_turn;		/* last look at the clock: after all that took time */
 	uint64_t t_housekeeping;
 	uint64_t t_scheduler;			/* when the scheduler's account was last read */
@@ -194,6 +213,7 @@ struct bs_lcore {
 
 	/* written by control threads */
 	alignas(RTE_CACHE_LINE_SIZE) uint64_t fault_stall_ns; /* stay away for so long; then 0 */
+	uint32_t fault_drops; /* drop so many packets of services more; then 0 */
 	uint32_t stop;
 };
 
@@ -215,6 +235,12 @@ uint64_t bs_lcore_now(struct bs_lcore *lcore);
 /* Puts records into the lcore's ring: the tracker's sink. 0, or -ENOBUFS. */
 int bs_lcore_put(void *lcore, const void *units, unsigned count);
 
+/*
+ * Numbers of the buffers that wait while this lcore does not come: its rx rings, which may hold
+ * packets, and what else holds some. At most max, each once. Any thread, racily.
+ */
+unsigned bs_lcore_waiting(const struct bs_lcore *lcore, uint16_t *buffers, unsigned max);
+
 /* Tells of an episode of a buffer (rpc_id 0). */
 void bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, uint16_t detail,
 	uint16_t upstream, uint64_t t_begin, uint64_t t_end, uint64_t count);
@@ -222,6 +248,16 @@ void bs_lcore_episode(struct bs_lcore *lcore, unsigned type, uint16_t buffer, ui
 /* ingress.c */
 unsigned bs_ingress_poll(struct bs_lcore *lcore, struct bs_ingress *ingress);
 unsigned bs_handover_poll(struct bs_lcore *lcore);
+
+/* notice.c */
+/* A packet of an owner's flow left at t. */
+void bs_tell_left(struct bs_lcore *lcore, struct bs_lcore *owner,
+	const struct bs_departure *departure, uint64_t t);
+/* A packet was dropped at t; one that is not TCP or UDP is nobody's. */
+void bs_tell_dropped(struct bs_lcore *lcore, struct bs_lcore *owner, const struct bs_packet *packet,
+	uint16_t buffer, enum bs_reason reason, uint64_t t);
+/* Takes all that lcore `from` told so far. */
+void bs_notices_poll(struct bs_lcore *lcore, unsigned from);
 
 /* shim.c */
 struct bs_shim_step {
@@ -284,7 +320,7 @@ void bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_m
 /* Makes what was staged visible to the drainers; drops and counts what finds no room. */
 void bs_queues_flush(struct bs_lcore *lcore, uint64_t t);
 /* n packets were dropped at t. */
-void bs_drops_add(struct bs_drops *drops, unsigned n, uint64_t t);
+void bs_drops_add(struct bs_drops *drops, enum bs_reason reason, unsigned n, uint64_t t);
 /* Housekeeping: tells of episodes of drops that are over, or have gone on for long. */
 void bs_drops_tell(struct bs_lcore *lcore, uint64_t t);
 
@@ -293,7 +329,6 @@ unsigned bs_egress_serve(struct bs_lcore *lcore, struct bs_egress *egress);
 /* Frees what is left in queues and pending; counts it as SHUTDOWN. Control thread, lcore stopped.
  */
 void bs_egress_drop_all(struct bs_lcore *lcore, struct bs_egress *egress);
-void bs_departures_poll(struct bs_lcore *lcore);
 /* A stay in a buffer from t_in to t_out, split by its drainer's log. */
 void bs_stay_fill(struct bs_stay *stay, const struct bs_drain_log *log, unsigned served,
 	uint16_t buffer, uint64_t t_in, uint64_t t_out);

@@ -9,10 +9,10 @@
 #include "lcore.h"
 #include "port.h"
 
-/* It ends here. Its flow's owner hears of it if that is this lcore. */
+/* It ends here, and its flow's owner hears of it. */
 static void
-end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf,
-	const struct bs_port *to, enum bs_reason reason)
+end(struct bs_lcore *lcore, struct bs_lcore *owner, struct rte_mbuf *mbuf, const struct bs_port *to,
+	enum bs_reason reason)
 {
 	struct bs_packet packet = {
 		.data = rte_pktmbuf_mtod(mbuf, const uint8_t *),
@@ -20,8 +20,8 @@ end(struct bs_lcore *lcore, const struct bs_lcore *owner, struct rte_mbuf *mbuf,
 		.len = mbuf->pkt_len,
 	};
 
-	if (owner == lcore && bs_packet_parse(&packet) == BS_PARSE_OK)
-		bs_tracker_dropped(lcore->tracker, &packet, to->tx_buffer, reason, lcore->t_turn);
+	bs_shim_parse(lcore, &packet);
+	bs_tell_dropped(lcore, owner, &packet, to->tx_buffer, reason, lcore->t_turn);
 	bs_count_ended(lcore, to->peer->index, reason, 1);
 	rte_pktmbuf_free(mbuf);
 }

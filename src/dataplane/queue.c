@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <rte_malloc.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "dataplane.h"
 #include "lcore.h"
@@ -56,23 +57,25 @@ bs_queue_stage(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf *
 }
 
 void
-bs_drops_add(struct bs_drops *drops, unsigned n, uint64_t t)
+bs_drops_add(struct bs_drops *drops, enum bs_reason reason, unsigned n, uint64_t t)
 {
-	if (drops->count == 0)
+	if (drops->count == 0) {
 		drops->t_begin = t;
+		drops->reason = reason;
+	}
 	drops->t_last = t;
 	drops->count += n;
 }
 
 static void
-drops_tell(struct bs_lcore *lcore, struct bs_drops *drops, uint16_t buffer, enum bs_reason reason,
-	uint64_t t)
+drops_tell(struct bs_lcore *lcore, struct bs_drops *drops, uint16_t buffer, uint64_t t)
 {
 	if (drops->count == 0 || (t < drops->t_last + DROP_EPISODE_QUIET_NS &&
 					 t < drops->t_begin + 10 * DROP_EPISODE_QUIET_NS))
 		return;
-	bs_lcore_episode(lcore, BS_CAUSE_DROP, buffer, (uint16_t)(BS_DETAIL_FIRST_REASON + reason),
-		BS_BUFFER_NONE, drops->t_begin, drops->t_last, drops->count);
+	bs_lcore_episode(lcore, BS_CAUSE_DROP, buffer,
+		(uint16_t)(BS_DETAIL_FIRST_REASON + drops->reason), BS_BUFFER_NONE, drops->t_begin,
+		drops->t_last, drops->count);
 	drops->count = 0;
 }
 
@@ -81,23 +84,22 @@ bs_drops_tell(struct bs_lcore *lcore, uint64_t t)
 {
 	const struct bs_dataplane *dataplane = lcore->dataplane;
 
-	drops_tell(lcore, &lcore->handover_drops, BS_BUFFER_HANDOVER, BS_REASON_HANDOVER_FULL, t);
+	drops_tell(lcore, &lcore->handover_drops, BS_BUFFER_HANDOVER, t);
 	for (unsigned i = 0; i < dataplane->queue_count; i++) {
 		struct bs_queue *queue = dataplane->queues[i];
 
 		if (queue->producer == lcore)
-			drops_tell(
-				lcore, &queue->drops, queue->buffer, BS_REASON_APP_QUEUE_FULL, t);
+			drops_tell(lcore, &queue->drops, queue->buffer, t);
 	}
 }
 
 static void
 drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, unsigned n,
-	uint64_t t)
+	enum bs_reason reason, uint64_t t)
 {
-	bs_drops_add(&queue->drops, n, t);
+	bs_drops_add(&queue->drops, reason, n, t);
 	bs_count(&queue->dropped, n);
-	bs_count_ended(lcore, queue->from, BS_REASON_APP_QUEUE_FULL, n);
+	bs_count_ended(lcore, queue->from, reason, n);
 	for (unsigned i = 0; i < n; i++) {
 		struct bs_packet packet = {
 			.data = rte_pktmbuf_mtod(mbufs[i], const uint8_t *),
@@ -106,11 +108,23 @@ drop(struct bs_lcore *lcore, struct bs_queue *queue, struct rte_mbuf **mbufs, un
 		};
 
 		bs_shim_parse(lcore, &packet);
-		if (packet.parse == BS_PARSE_OK)
-			bs_tracker_dropped(lcore->tracker, &packet, queue->buffer,
-				BS_REASON_APP_QUEUE_FULL, t);
+		bs_tell_dropped(lcore, lcore, &packet, queue->buffer, reason, t);
 	}
 	rte_pktmbuf_free_bulk(mbufs, n);
+}
+
+/* A debug fault wants some of them dropped: the first of those staged. */
+static void
+drop_for_fault(struct bs_lcore *lcore, struct bs_queue *queue, uint64_t t)
+{
+	const unsigned n = (unsigned)RTE_MIN(lcore->drops_left, (uint64_t)queue->staged);
+
+	if (queue->service == BS_SERVICE_OTHER)
+		return;
+	lcore->drops_left -= n;
+	queue->staged -= n;
+	drop(lcore, queue, queue->stage, n, BS_REASON_FAULT, t);
+	memmove(queue->stage, queue->stage + n, queue->staged * sizeof(queue->stage[0]));
 }
 
 void
@@ -118,10 +132,11 @@ bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
 {
 	for (unsigned i = 0; i < lcore->touched_count; i++) {
 		struct bs_queue *queue = lcore->touched[i];
-		unsigned room = rte_ring_free_count(queue->ring);
-		unsigned n = RTE_MIN(queue->staged, room);
-		unsigned occupancy;
+		unsigned room = rte_ring_free_count(queue->ring), n, occupancy;
 
+		if (unlikely(lcore->drops_left > 0))
+			drop_for_fault(lcore, queue, t);
+		n = RTE_MIN(queue->staged, room);
 		/* the entry time first: a drainer that sees the packets must find it */
 		if (n > 0 && bs_entries_push(queue->entries, t, n) != 0)
 			n = 0;
@@ -134,7 +149,8 @@ bs_queues_flush(struct bs_lcore *lcore, uint64_t t)
 		if (occupancy > queue->occupancy_max)
 			queue->occupancy_max = occupancy;
 		if (n < queue->staged)
-			drop(lcore, queue, &queue->stage[n], queue->staged - n, t);
+			drop(lcore, queue, &queue->stage[n], queue->staged - n,
+				BS_REASON_APP_QUEUE_FULL, t);
 		queue->staged = 0;
 	}
 	lcore->touched_count = 0;

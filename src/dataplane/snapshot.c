@@ -89,6 +89,8 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		snapshot->frame[i] += counters->frame[i];
 	for (unsigned i = 0; i < BS_TRACK_COUNT; i++)
 		snapshot->track[i] += tracked[i];
+	snapshot->handover[BS_HANDOVER_DEPARTURES_LOST] += counters->departures_lost;
+	snapshot->handover[BS_HANDOVER_DROPS_UNTOLD] += counters->drops_untold;
 	for (unsigned i = 0; i < lcore->ingress_count; i++) {
 		const struct bs_ingress *ingress = &lcore->ingress[i];
 		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, ingress->buffer);
@@ -154,6 +156,7 @@ account(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot)
 		snapshot->queued += port->queued;
 		snapshot->ended += port->ended;
 		snapshot->unaccounted += port->unaccounted;
+		snapshot->handover[BS_HANDOVER_HANDED_OVER] += port->handed_over;
 		for (unsigned r = 0; r < BS_REASON_COUNT; r++)
 			snapshot->reasons[r] += port->reasons[r];
 	}

@@ -77,6 +77,19 @@ const char *bs_frame_counter_key(unsigned counter);
 	X(lost_bytes, "journal_lost_bytes", "bytes of them")                                       \
 	X(errors, "journal_errors", "calls to write, empty or sync a file that failed")
 
+/* Between lcores, beside packets that ended there. Text: telemetry key, help. */
+#define BS_HANDOVER_COUNTERS(X)                                                                    \
+	X(HANDED_OVER, "handed_over", "packets handed over to the lcore that owns their flow")     \
+	X(DEPARTURES_LOST, "departures_lost",                                                      \
+		"departures that an owner did not hear of: its ring was full")                     \
+	X(DROPS_UNTOLD, "drops_untold", "drops that an owner did not hear of: its ring was full")
+
+#define BS_X_HANDOVER(name, key, help) BS_HANDOVER_##name,
+enum bs_handover_counter { BS_HANDOVER_COUNTERS(BS_X_HANDOVER) BS_HANDOVER_COUNT };
+
+/* Likewise. */
+const char *bs_handover_counter_key(unsigned counter);
+
 /* Packets that end for these reasons never reached us: they are not among those taken. */
 static inline bool
 bs_reason_before_us(unsigned reason)
@@ -181,6 +194,7 @@ struct bs_snapshot {
 	uint64_t reasons[BS_REASON_COUNT]; /* where packets ended that did not leave */
 	uint64_t tag[BS_TAG_COUNT];
 	uint64_t frame[BS_FRAME_COUNT];
+	uint64_t handover[BS_HANDOVER_COUNT];
 	uint64_t track[BS_TRACK_COUNT];
 	/* All ports; read while packets flow, unaccounted is what moved meanwhile. At rest it is 0.
 	 */

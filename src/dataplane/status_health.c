@@ -94,6 +94,26 @@ check_clock(struct problems *problems, const struct bs_tsc_clock *clock)
 }
 
 static void
+check_handover(struct problems *problems, const struct bs_snapshot *snapshot)
+{
+	const uint64_t untold = snapshot->handover[BS_HANDOVER_DEPARTURES_LOST] +
+				snapshot->handover[BS_HANDOVER_DROPS_UNTOLD];
+	const uint64_t full = snapshot->reasons[BS_REASON_HANDOVER_FULL];
+
+	if (full > 0)
+		add(problems, "handover",
+			"give a NIC with RSS, or fewer eal.lcores: those that own the flows do not "
+			"keep up",
+			"%" PRIu64 " packets dropped between lcores, of %" PRIu64 " handed over",
+			full, full + snapshot->handover[BS_HANDOVER_HANDED_OVER]);
+	if (untold > 0)
+		add(problems, "handover", "give fewer eal.lcores, or ports with more tx queues",
+			"%" PRIu64 " departures or drops not told to the flow's lcore: part of "
+			"their RPCs' time is unobserved",
+			untold);
+}
+
+static void
 check_records(struct problems *problems, const struct bs_config *config,
 	const struct bs_snapshot *snapshot)
 {
@@ -175,6 +195,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 		check_port(&problems, snapshot, &snapshot->ports[i]);
 	check_clock(&problems, &snapshot->clock);
 	check_lcores(&problems, snapshot);
+	check_handover(&problems, snapshot);
 	check_records(&problems, config, snapshot);
 	check_journal(&problems, config, &snapshot->journal);
 	if (!problems.failed)

@@ -28,6 +28,15 @@ bs_frame_counter_key(unsigned counter)
 	return counter < BS_FRAME_COUNT ? frame_keys[counter] : "?";
 }
 
+#define X_HANDOVER_KEY(name, key, help) [BS_HANDOVER_##name] = key,
+static const char *const handover_keys[BS_HANDOVER_COUNT] = {BS_HANDOVER_COUNTERS(X_HANDOVER_KEY)};
+
+const char *
+bs_handover_counter_key(unsigned counter)
+{
+	return counter < BS_HANDOVER_COUNT ? handover_keys[counter] : "?";
+}
+
 static json_t *
 number(uint64_t value)
 {
@@ -498,17 +507,18 @@ answer_counters(const struct bs_status_source *source, const struct bs_snapshot 
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		append(&ports, account_json(&snapshot->ports[i]));
 	return give(
-		json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:{s:o, "
-			  "s:o, s:o, s:o}}, s:o}",
+		json_pack("{s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			  "s:{s:o, s:o, s:{s:o, s:o, s:o, s:o}}, s:o}",
 			"rx_packets", number(snapshot->rx_packets), "tx_packets",
 			number(snapshot->tx_packets), "queued", number(snapshot->queued),
 			"unaccounted", (json_int_t)snapshot->unaccounted, "ports", ports, "parse",
 			counts(snapshot->parse, BS_PARSE_COUNT, bs_parse_key), "dropped",
 			counts(snapshot->reasons, BS_REASON_COUNT, bs_reason_key), "shim",
 			counts(snapshot->tag, BS_TAG_COUNT, bs_tag_counter_key), "frames",
-			counts(snapshot->frame, BS_FRAME_COUNT, bs_frame_counter_key), "tracking",
-			counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key), "records",
-			"sent", number(snapshot->records_sent), "bytes",
+			counts(snapshot->frame, BS_FRAME_COUNT, bs_frame_counter_key), "handover",
+			counts(snapshot->handover, BS_HANDOVER_COUNT, bs_handover_counter_key),
+			"tracking", counts(snapshot->track, BS_TRACK_COUNT, bs_track_counter_key),
+			"records", "sent", number(snapshot->records_sent), "bytes",
 			number(snapshot->record_bytes), "lost", "ring_full",
 			number(loss->ring_full), "over_budget", number(loss->over_budget),
 			"socket_full", number(loss->socket_full), "no_memory",

@@ -219,10 +219,10 @@ make_rings(struct bs_dataplane *dataplane, struct bs_lcore *to)
 		snprintf(name, sizeof(name), "bsho%u.%u", from, to->index);
 		to->handover[from] = rte_ring_create(
 			name, HANDOVER_PACKETS, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-		snprintf(name, sizeof(name), "bsdep%u.%u", from, to->index);
-		to->departures[from] = rte_ring_create_elem(name, sizeof(struct bs_departure),
-			BS_DEPARTURES, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-		if (to->handover[from] == NULL || to->departures[from] == NULL)
+		snprintf(name, sizeof(name), "bsnote%u.%u", from, to->index);
+		to->notices[from] = rte_ring_create_elem(name, sizeof(struct bs_notice), BS_NOTICES,
+			SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (to->handover[from] == NULL || to->notices[from] == NULL)
 			return -ENOMEM;
 	}
 	return 0;
@@ -298,7 +298,7 @@ bs_wiring_fini(struct bs_lcore *lcore)
 		bs_stamp_destroy(lcore->ingress[i].stamp);
 	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++) {
 		rte_ring_free(lcore->handover[i]);
-		rte_ring_free(lcore->departures[i]);
+		rte_ring_free(lcore->notices[i]);
 	}
 	bs_drain_destroy(lcore->rx_log);
 	free(lcore->queues);

@@ -246,6 +246,58 @@ the_collector_tells_of_a_hang_while_it_lasts(void **state)
 	gb_close(gb);
 }
 
+/* The port to the services takes nothing, and 20 packets are in its queue, when the lcore hangs. */
+static void
+while_a_hang_lasts_the_queues_that_wait_for_the_lcore_are_named(void **state)
+{
+	struct gb *gb = gb_open(&(struct gb_setup){.room = {[GB_LOCAL] = 4}});
+	struct gb_flow flow = gb_flow(40000, 6379);
+	struct frame frame;
+
+	(void)state;
+	gb_connect(gb);
+	gb_handshake(gb, &flow);
+	for (unsigned i = 0; i < 24; i++) {
+		gb_ack(&frame, &flow, GB_CLIENT);
+		gb_pass(gb, GB_WIRE, &frame);
+	}
+	gb_time.now_ns = GB_T0 + 6 * GB_MS;
+	gb_collect(gb, 1);
+	assert_episode(gb, "kv.app.in", 0, GB_T0, 0, BS_DETAIL_NONE);
+	assert_episode(gb, "wire.rx", 0, GB_T0, 0, BS_DETAIL_NONE);
+	/* nothing waits there */
+	assert_null(gb_episode(gb, BS_CAUSE_HANG, gb_buffer(gb, "kv.app.out"), 0));
+	assert_null(gb_episode(gb, BS_CAUSE_HANG, BS_BUFFER_HANDOVER, 0));
+	gb_close(gb);
+}
+
+static void
+a_hang_of_an_owner_names_the_handover_that_waits_for_it(void **state)
+{
+	struct gb *gb = gb_open(&(struct gb_setup){.lcores = 2});
+	struct frame frame;
+
+	(void)state;
+	gb_connect(gb);
+	gb_turn(gb);
+	/* of 16 flows some are the other lcore's */
+	for (uint16_t i = 0; i < 16; i++) {
+		struct gb_flow flow = gb_flow((uint16_t)(40000 + i * 997), 6379);
+
+		gb_ack(&frame, &flow, GB_CLIENT);
+		gb_inject(gb, GB_WIRE, &frame);
+	}
+	bs_lcore_turn(gb->dataplane->lcores[0]);
+	gb_time.now_ns = GB_T0 + 6 * GB_MS;
+	bs_lcore_turn(gb->dataplane->lcores[0]);
+	gb_collect(gb, 1);
+	assert_non_null(gb_episode(gb, BS_CAUSE_HANG, BS_BUFFER_HANDOVER, 0));
+	assert_int_equal(gb_episode(gb, BS_CAUSE_HANG, BS_BUFFER_HANDOVER, 0)->culprits[0].id, 1);
+	gb_turn(gb);
+	gb_turn(gb);
+	gb_close(gb);
+}
+
 static void
 a_sleeping_lcore_is_not_told_as_hung(void **state)
 {
@@ -407,7 +459,7 @@ a_held_lcore_is_a_stall_and_only_if_faults_are_allowed(void **state)
 	(void)state;
 	gb_connect(gb);
 	gb_handshake(gb, &flow);
-	assert_int_equal(bs_dataplane_fault(gb->dataplane, "drop", "20ms"), -ENOENT);
+	assert_int_equal(bs_dataplane_fault(gb->dataplane, "melt", "20ms"), -ENOENT);
 	assert_int_equal(bs_dataplane_fault(gb->dataplane, "stall", ""), -EINVAL);
 	assert_int_equal(bs_dataplane_fault(gb->dataplane, "stall", "0ms"), -EINVAL);
 	assert_int_equal(bs_dataplane_fault(gb->dataplane, "stall", "-1ms"), -EINVAL);
@@ -442,6 +494,8 @@ main(void)
 		GB_TEST(an_absence_below_the_threshold_is_in_the_parts_but_no_event),
 		GB_TEST(a_poll_gap_just_short_of_an_absence_is_contention),
 		GB_TEST(the_collector_tells_of_a_hang_while_it_lasts),
+		GB_TEST(while_a_hang_lasts_the_queues_that_wait_for_the_lcore_are_named),
+		GB_TEST(a_hang_of_an_owner_names_the_handover_that_waits_for_it),
 		GB_TEST(a_sleeping_lcore_is_not_told_as_hung),
 		GB_TEST(a_sleep_that_a_packet_met_is_told_as_sleep),
 		GB_TEST(a_hang_in_the_app_queue_goes_before_the_pause_it_lies_in),

@@ -269,7 +269,7 @@ an_owner_that_does_not_poll_departures_costs_counted_ones(void **state)
 	struct gb *gb = gb_open(&two_lcores);
 	struct gb_flow flow = flow_owned_by(gb, 0);
 	struct frame frame;
-	const unsigned held = BS_DEPARTURES - 1, count = held + 40;
+	const unsigned held = BS_NOTICES - 1, count = held + 40;
 
 	(void)state;
 	for (unsigned i = 0; i < count; i++) {
@@ -283,7 +283,7 @@ an_owner_that_does_not_poll_departures_costs_counted_ones(void **state)
 		}
 	}
 	assert_int_equal(gb_drain(gb, GB_LOCAL), count);
-	assert_int_equal(gb->dataplane->lcores[1]->counters.departures_lost, 40);
+	assert_int_equal(gb_snapshot(gb)->handover[BS_HANDOVER_DEPARTURES_LOST], 40);
 	gb_turn(gb);
 	gb_close(gb);
 }
@@ -320,6 +320,91 @@ packets_beyond_a_full_handover_are_counted_and_told(void **state)
 	assert_int_equal(event->t_begin, GB_T0);
 	assert_int_equal(event->t_end, GB_T0);
 	assert_int_equal(event->detail, BS_DETAIL_FIRST_REASON + BS_REASON_HANDOVER_FULL);
+	gb_close(gb);
+}
+
+/* The request finds the handover full, and comes again when that is empty. */
+static void
+a_request_dropped_between_lcores_is_no_loss_of_the_network(void **state)
+{
+	struct gb *gb = gb_open(&two_lcores);
+	struct gb_flow flow = flow_owned_by(gb, 1);
+	struct frame frame, request;
+	struct bs_rpc_view rpc;
+
+	(void)state;
+	gb_connect(gb);
+	for (unsigned i = 0; i < HANDOVER_ROOM; i++) {
+		gb_ack(&frame, &flow, GB_CLIENT);
+		gb_inject(gb, GB_WIRE, &frame);
+	}
+	for (unsigned i = 0; i < 40; i++)
+		turn_of(gb, 0);
+	gb_message(&request, &flow, GB_CLIENT, 7, 100);
+	gb_inject(gb, GB_WIRE, &request);
+	turn_of(gb, 0);
+	assert_int_equal(gb_reason(gb, BS_REASON_HANDOVER_FULL), 1);
+	assert_int_equal(gb_snapshot(gb)->ports[GB_WIRE].reasons[BS_REASON_HANDOVER_FULL], 1);
+	for (unsigned i = 0; i < 40; i++)
+		turn_of(gb, 1);
+	assert_int_equal(gb_drain(gb, GB_LOCAL), HANDOVER_ROOM);
+	gb_run(gb, GB_T0 + 200 * GB_MS, 50 * GB_US);
+	gb_pass(gb, GB_WIRE, &request);
+	gb_turn(gb);
+	answer(gb, &flow, 7);
+	rpc = gb_rpc(gb, 0);
+	assert_int_equal(rpc.rpc->t_request_first, GB_T0);
+	gb_assert_parts(&rpc,
+		{200 * GB_MS, BS_BUFFER_HANDOVER, BS_CAUSE_DROP,
+			BS_DETAIL_FIRST_REASON + BS_REASON_HANDOVER_FULL},
+		{SERVICE_NS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 0});
+	gb_close(gb);
+}
+
+/* Both come to the owner in one turn: the drop, and behind it in the handover the resend. */
+static void
+a_drop_is_known_before_its_resend(void **state)
+{
+	struct gb *gb = gb_open(&two_lcores);
+	struct gb_flow flow = flow_owned_by(gb, 1);
+	struct frame frame, request;
+	struct bs_rpc_view rpc;
+
+	(void)state;
+	gb_connect(gb);
+	for (unsigned i = 0; i < HANDOVER_ROOM; i++) {
+		gb_ack(&frame, &flow, GB_CLIENT);
+		gb_inject(gb, GB_WIRE, &frame);
+	}
+	for (unsigned i = 0; i < 40; i++)
+		turn_of(gb, 0);
+	gb_message(&request, &flow, GB_CLIENT, 7, 100);
+	gb_inject(gb, GB_WIRE, &request);
+	turn_of(gb, 0);
+	gb_time.now_ns += 80 * GB_US;
+	turn_of(gb, 0);
+	/* the owner makes room, but has not looked at what it was told */
+	for (unsigned i = 0; i < 31; i++) {
+		struct rte_mbuf *mbufs[BS_BURST];
+
+		assert_int_equal(rte_ring_sc_dequeue_burst(gb->dataplane->lcores[1]->handover[0],
+					 (void **)mbufs, BS_BURST, NULL),
+			BS_BURST);
+		rte_pktmbuf_free_bulk(mbufs, BS_BURST);
+	}
+	gb->dataplane->lcores[1]->accounts[GB_WIRE].taken_over += 31 * BS_BURST;
+	bs_count_ended(gb->dataplane->lcores[1], GB_WIRE, BS_REASON_SHUTDOWN, 31 * BS_BURST);
+	gb_inject(gb, GB_WIRE, &request);
+	turn_of(gb, 0);
+	turn_of(gb, 1);
+	turn_of(gb, 1);
+	assert_int_equal(gb_drain(gb, GB_LOCAL), HANDOVER_ROOM - 31 * BS_BURST + 1);
+	answer(gb, &flow, 7);
+	rpc = gb_rpc(gb, 0);
+	gb_assert_parts(&rpc,
+		{80 * GB_US, BS_BUFFER_HANDOVER, BS_CAUSE_DROP,
+			BS_DETAIL_FIRST_REASON + BS_REASON_HANDOVER_FULL},
+		{SERVICE_NS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE, 0});
 	gb_close(gb);
 }
 
@@ -379,6 +464,8 @@ main(void)
 		GB_TEST(a_departure_is_told_back_to_the_owner),
 		GB_TEST(an_owner_that_does_not_poll_departures_costs_counted_ones),
 		GB_TEST(packets_beyond_a_full_handover_are_counted_and_told),
+		GB_TEST(a_request_dropped_between_lcores_is_no_loss_of_the_network),
+		GB_TEST(a_drop_is_known_before_its_resend),
 		GB_TEST(a_sleeping_owner_is_woken_for_a_handover),
 		GB_TEST(a_sleeping_drainer_is_woken_for_a_packet_to_send),
 	};

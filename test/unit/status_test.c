@@ -155,6 +155,17 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(fake, "journal", "13 records not written: Input/output error");
 	fake->config.journal.path[0] = '\0';
 	*s = healthy;
+	s->reasons[BS_REASON_HANDOVER_FULL] = 13;
+	s->handover[BS_HANDOVER_HANDED_OVER] = 87;
+	assert_one_problem(
+		fake, "handover", "13 packets dropped between lcores, of 100 handed over");
+	*s = healthy;
+	s->handover[BS_HANDOVER_DEPARTURES_LOST] = 14;
+	s->handover[BS_HANDOVER_DROPS_UNTOLD] = 1;
+	assert_one_problem(fake, "handover",
+		"15 departures or drops not told to the flow's lcore: part of their RPCs' time is "
+		"unobserved");
+	*s = healthy;
 	s->clock.uneven = 2;
 	s->clock.error_ppm = 1500;
 	assert_one_problem(
@@ -351,6 +362,7 @@ counters_have_every_key_of_their_tables(void **state)
 	assert_int_equal(json_object_size(parse), BS_PARSE_COUNT);
 	assert_int_equal(json_object_size(drops), BS_REASON_COUNT);
 	assert_int_equal(json_object_size(shim), BS_TAG_COUNT);
+	assert_int_equal(json_object_size(json_object_get(result, "handover")), BS_HANDOVER_COUNT);
 	assert_int_equal(json_object_size(track), BS_TRACK_COUNT);
 	assert_int_equal(number(track, "retransmissions"), 13);
 	assert_int_equal(number(parse, "tcp_udp"), 1995);

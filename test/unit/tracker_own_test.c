@@ -320,6 +320,72 @@ request_that_we_dropped_is_linked_to_its_resend(void **state)
 	rig_free(rig);
 }
 
+/* A packet of the rig that our handover dropped at t, before the tracker had seen it. */
+static void
+missed(struct rig *rig, unsigned from, uint32_t seq, uint32_t bytes, uint64_t t)
+{
+	struct bs_packet packet = rig->packet; /* of the same flow, of the client's */
+
+	packet.direction = (uint8_t)(from == CLIENT ? packet.direction : !packet.direction);
+	packet.seq = rig->isn[from] + 1 + seq;
+	packet.payload_len = bytes;
+	bs_tracker_dropped(
+		rig->tracker, &packet, BS_BUFFER_HANDOVER, BS_REASON_HANDOVER_FULL, T0 + t);
+}
+
+static void
+request_dropped_before_it_came_began_when_it_was_dropped(void **state)
+{
+	struct rig *rig = live("http1");
+	const struct told *told = &rig->told[0];
+	struct bs_track_handle handle;
+
+	(void)state;
+	SEND(rig, .t = 5 * MS); /* an ACK: the last packet is the client's */
+	missed(rig, CLIENT, 0, GET, 10 * MS);
+	handle = SEND(rig, .t = 210 * MS, .text = GET_A).handle;
+	departed(rig, handle, 210 * MS);
+	handle = SEND(rig, .from = SERVER, .t = 215 * MS, .ack = GET, .text = OK_5).handle;
+	departed(rig, handle, 215 * MS);
+	SEND(rig, .t = 220 * MS, .seq = GET, .ack = OK);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told->rpc.t_request_first, T0 + 10 * MS);
+	assert_int_equal(told->rpc.retransmissions, 1);
+	assert_int_equal(told->rpc.segment_count, 2);
+	ASSERT_SEGMENT(told, 0, 0, 200 * MS, BS_BUFFER_HANDOVER, BS_CAUSE_DROP);
+	assert_int_equal(
+		told->segments[0].detail, BS_DETAIL_FIRST_REASON + BS_REASON_HANDOVER_FULL);
+	ASSERT_SEGMENT(told, 1, 200 * MS, 205 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	rig_free(rig);
+}
+
+/* The end of a response in two packets comes first, word of the drop after it, then the resend. */
+static void
+hole_that_we_made_is_no_loss_of_the_network(void **state)
+{
+	struct rig *rig = live("http1");
+	const struct told *told = &rig->told[0];
+	struct bs_track_handle handle;
+
+	(void)state;
+	handle = SEND(rig, .t = 10 * MS, .text = GET_A).handle;
+	departed(rig, handle, 10 * MS);
+	SEND(rig, .from = SERVER, .t = 21 * MS, .seq = 38, .ack = GET, .text = OK_5 + 38);
+	SEND(rig, .t = 22 * MS, .seq = GET);
+	missed(rig, SERVER, 0, 38, 20 * MS);
+	handle = SEND(rig, .from = SERVER, .t = 50 * MS, .ack = GET,
+		.text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")
+			 .handle;
+	departed(rig, handle, 50 * MS);
+	SEND(rig, .t = 60 * MS, .seq = GET, .ack = OK);
+	assert_int_equal(rig->told_count, 1);
+	assert_int_equal(told_ns(told, BS_BUFFER_HANDOVER, BS_CAUSE_DROP), 30 * MS);
+	assert_int_equal(told_ns(told, BS_BUFFER_NET_RESPONSE_BEFORE, BS_CAUSE_DROP), 0);
+	assert_int_equal(told->rpc.t_response_first, T0 + 20 * MS);
+	ASSERT_SEGMENT(told, 0, 0, 10 * MS, BS_BUFFER_SERVICE, BS_CAUSE_COMPUTE);
+	rig_free(rig);
+}
+
 static void
 response_that_we_dropped_ends_with_its_resend(void **state)
 {
@@ -502,6 +568,8 @@ main(void)
 			wait_of_a_packet_is_not_that_of_an_earlier_one_which_has_yet_to_leave),
 		cmocka_unit_test(stale_handle_touches_nothing),
 		cmocka_unit_test(request_that_we_dropped_is_linked_to_its_resend),
+		cmocka_unit_test(request_dropped_before_it_came_began_when_it_was_dropped),
+		cmocka_unit_test(hole_that_we_made_is_no_loss_of_the_network),
 		cmocka_unit_test(response_that_we_dropped_ends_with_its_resend),
 		cmocka_unit_test(row_of_drops_is_one_stretch_until_its_last_resend),
 		cmocka_unit_test(drop_without_a_resend_lasts_to_the_end),
