@@ -22,7 +22,7 @@
 #include "bs_vocab.h"
 
 /* (buffer, class) pairs that one drainer serves; 0 is "nothing of these" (polling, other work). */
-#define BS_DRAIN_SERVED_MAX 64u
+#define BS_DRAIN_SERVED_MAX 512u
 #define BS_DRAIN_OTHER 0u
 
 /* The service of a slice for which no packet was accounted. */
@@ -41,9 +41,9 @@ struct bs_drain_log;
 
 /*
  * A log of `entries` state changes (2 to 2^24, rounded up to a power of two)
- * that starts at t_ns in SERVE(OTHER), for `served` pairs numbered 1..served.
- * Takes 64 + 16 * served bytes an entry. NULL with errno ENOMEM or EINVAL.
- * Control thread.
+ * that starts at t_ns in SERVE(OTHER), for `served` pairs numbered 1..served (at
+ * most BS_DRAIN_SERVED_MAX). Takes 64 + 16 * served bytes an entry. NULL with errno ENOMEM or
+ * EINVAL. Control thread.
  */
 struct bs_drain_log *bs_drain_create(unsigned entries, unsigned served, uint64_t t_ns);
 void bs_drain_destroy(struct bs_drain_log *log); /* NULL is fine */
@@ -108,7 +108,7 @@ struct bs_drain_culprit {
  * Who had the drainer between t_in and t_out, by time, largest first: for
  * CONTENTION all pairs but `served`, OTHER among them (their ns sum to the
  * wait's contention); for CONGESTION only `served`, one entry per heaviest
- * service of a slice (past 65 of them the least takes in the others). A slice
+ * service of a slice; of either, past 65 the least takes in the others. A slice
  * that the interval cuts gives bytes in proportion. 0 for other causes. Returns
  * how many of max were filled. Reads the log entries of the interval: call it
  * only for a wait that passed its threshold. Drainer only.

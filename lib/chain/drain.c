@@ -24,8 +24,8 @@
 /* Slots of a sketch. Flows and services up to this many in a slice are exact. */
 #define SKETCH_SLOTS 4u
 
-/* Culprits that one question tells apart: each pair once, and "other". */
-#define ROWS (BS_DRAIN_SERVED_MAX + 1u)
+/* Culprits that one question tells apart. */
+#define ROWS 65u
 
 struct carried {
 	uint64_t bytes;
@@ -51,9 +51,10 @@ struct entry {
 	uint64_t heavy_bytes; /* of them by the heaviest service */
 	uint32_t flow_hash;   /* its heaviest flow */
 	uint16_t service;
-	uint8_t state;
-	uint8_t served;
+	unsigned state : 4;
+	unsigned served : 12;
 };
+static_assert(BS_DRAIN_SERVED_MAX < 1u << 12, "a pair's number fits an entry");
 static_assert(sizeof(struct entry) == CACHE_LINE, "an entry is one cache line");
 
 /* From t on the pair was served; own_ns: its service before t. */
@@ -78,10 +79,10 @@ struct bs_drain_log {
 	uint64_t t_start;
 	unsigned served_max;
 	uint8_t state;
-	uint8_t served;
+	uint16_t served;
 	struct sketch slice; /* what the current slice carried */
 	struct interval *intervals;
-	struct pair pairs[BS_DRAIN_SERVED_MAX + 1]; /* [0] unused */
+	struct pair *pairs; /* [0] unused */
 };
 
 static void
@@ -161,7 +162,7 @@ close_state(struct bs_drain_log *log, uint64_t t)
 }
 
 static void
-open_state(struct bs_drain_log *log, uint64_t t, uint8_t state, uint8_t served)
+open_state(struct bs_drain_log *log, uint64_t t, uint8_t state, uint16_t served)
 {
 	struct entry *entry = entry_at(log, log->head);
 
@@ -174,8 +175,8 @@ open_state(struct bs_drain_log *log, uint64_t t, uint8_t state, uint8_t served)
 	entry->heavy_bytes = 0;
 	entry->service = BS_DRAIN_NO_SERVICE;
 	entry->flow_hash = 0;
-	entry->state = state;
-	entry->served = served;
+	entry->state = state & 0xfu;
+	entry->served = served & 0xfffu;
 	if (served != BS_DRAIN_OTHER) {
 		struct pair *pair = &log->pairs[served];
 
@@ -221,7 +222,7 @@ take_back(struct bs_drain_log *log)
 }
 
 static void
-change(struct bs_drain_log *log, uint64_t t, uint8_t state, uint8_t served)
+change(struct bs_drain_log *log, uint64_t t, uint8_t state, uint16_t served)
 {
 	bool running = true;
 
@@ -256,7 +257,8 @@ bs_drain_create(unsigned entries, unsigned served, uint64_t t_ns)
 	log->ring = aligned_alloc(CACHE_LINE, count * sizeof(*log->ring));
 	/* One place more, so that no pair is no special case. */
 	log->intervals = calloc(count * served + 1, sizeof(*log->intervals));
-	if (log->ring == NULL || log->intervals == NULL) {
+	log->pairs = calloc(served + 1, sizeof(*log->pairs));
+	if (log->ring == NULL || log->intervals == NULL || log->pairs == NULL) {
 		bs_drain_destroy(log);
 		errno = ENOMEM;
 		return NULL;
@@ -278,6 +280,7 @@ bs_drain_destroy(struct bs_drain_log *log)
 {
 	if (log == NULL)
 		return;
+	free(log->pairs);
 	free(log->intervals);
 	free(log->ring);
 	free(log);
@@ -296,7 +299,7 @@ bs_drain_set(struct bs_drain_log *log, uint64_t t_ns, enum bs_drain_state state,
 	if (state != BS_DRAIN_SERVE || served > log->served_max)
 		served = BS_DRAIN_OTHER;
 	bs_drain_advance(log, t_ns);
-	change(log, log->t_last, (uint8_t)state, (uint8_t)served);
+	change(log, log->t_last, (uint8_t)state, (uint16_t)served);
 }
 
 void
@@ -305,7 +308,7 @@ bs_drain_insert(struct bs_drain_log *log, uint64_t t_end, enum bs_drain_state st
 	uint64_t t_begin = log->t_last;
 	struct sketch slice = log->slice;
 	uint8_t resumed_state = log->state;
-	uint8_t resumed_served = log->served;
+	uint16_t resumed_served = log->served;
 	bool begun = log->t_begin < t_begin;
 
 	if (t_end <= t_begin)

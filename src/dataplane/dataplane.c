@@ -185,7 +185,6 @@ bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, u
 	char error[BS_DATAPLANE_ERROR_BYTES])
 {
 	struct bs_dataplane *dataplane = calloc(1, sizeof(*dataplane));
-	int ret;
 
 	if (dataplane == NULL) {
 		snprintf(error, BS_DATAPLANE_ERROR_BYTES, "out of memory");
@@ -206,16 +205,7 @@ bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, u
 		if (create_lcore(dataplane, i, lcore_ids[i]) == NULL)
 			goto fail;
 	}
-	ret = bs_wiring_init(dataplane);
-	if (ret == -ENOSPC)
-		snprintf(error, BS_DATAPLANE_ERROR_BYTES,
-			"services: %u of them and what is nobody's, for each of %u lcores that "
-			"share a "
-			"port's tx queue, are more than the %u queues it can have; list fewer, or "
-			"give "
-			"fewer eal.lcores",
-			config->service_count, lcore_count, BS_DRAIN_SERVED_MAX);
-	if (ret != 0)
+	if (bs_wiring_init(dataplane) != 0)
 		goto fail;
 	dataplane->store = bs_store_create();
 	dataplane->collector = bs_collector_create(dataplane);

@@ -169,62 +169,86 @@ send_pending(struct bs_lcore *lcore, struct bs_egress *egress)
 /*
  * Which queues may be served: those of the lowest class that have packets, or with drr all that
  * have. Credit does not outlast the packets it was for; a debt does, until nothing waits at all.
+ * Returns whether there are any.
  */
-static uint64_t
-candidates(struct bs_egress *egress, bool priority)
+static bool
+find_waiting(struct bs_egress *egress, bool priority)
 {
-	uint64_t mask = 0;
 	unsigned class_ = 0;
+	bool any = false;
 
+	memset(egress->waiting, 0, (egress->queue_count + 63) / 64 * sizeof(egress->waiting[0]));
 	for (unsigned i = 0; i < egress->queue_count; i++) {
 		struct bs_queue *queue = egress->queues[i];
 
 		if (rte_ring_empty(queue->ring)) {
 			if (queue->deficit_bytes > 0)
 				queue->deficit_bytes = 0;
-		} else if (mask == 0 || !priority || queue->class_ == class_) {
+		} else if (!any || !priority || queue->class_ == class_) {
 			class_ = queue->class_;
-			mask |= 1ull << i;
+			egress->waiting[i / 64] |= 1ull << i % 64;
+			any = true;
 		}
 	}
-	for (unsigned i = 0; mask == 0 && i < egress->queue_count; i++)
-		egress->queues[i]->deficit_bytes = 0;
-	return mask;
+	if (!any && egress->in_debt) {
+		for (unsigned i = 0; i < egress->queue_count; i++)
+			egress->queues[i]->deficit_bytes = 0;
+		egress->in_debt = false;
+	}
+	return any;
+}
+
+/* The first from `at` on that waits; queue_count if none does. */
+static unsigned
+next_waiting(const struct bs_egress *egress, unsigned at)
+{
+	while (at < egress->queue_count) {
+		const uint64_t bits = egress->waiting[at / 64] >> at % 64;
+
+		if (bits != 0)
+			return at + (unsigned)__builtin_ctzll(bits);
+		at = (at / 64 + 1) * 64;
+	}
+	return egress->queue_count;
+}
+
+/* The first of those in [at, end) that has credit. */
+static struct bs_queue *
+credit_between(struct bs_egress *egress, unsigned at, unsigned end)
+{
+	while ((at = next_waiting(egress, at)) < end) {
+		if (egress->queues[at]->deficit_bytes > 0) {
+			egress->next = at;
+			return egress->queues[at];
+		}
+		at++;
+	}
+	return NULL;
 }
 
 /* The first of them, from whose turn it is on, that has credit. */
 static struct bs_queue *
-first_with_credit(struct bs_egress *egress, uint64_t mask)
+first_with_credit(struct bs_egress *egress)
 {
-	for (unsigned i = 0; i < egress->queue_count; i++) {
-		unsigned at = egress->next + i;
+	struct bs_queue *queue = credit_between(egress, egress->next, egress->queue_count);
 
-		if (at >= egress->queue_count)
-			at -= egress->queue_count;
-		if ((mask >> at & 1) && egress->queues[at]->deficit_bytes > 0) {
-			egress->next = at;
-			return egress->queues[at];
-		}
-	}
-	return NULL;
+	return queue != NULL ? queue : credit_between(egress, 0, egress->next);
 }
 
 /* All their credit is used: so many rounds of a quantum for each that one of them has some again.
  */
 static void
-next_rounds(struct bs_egress *egress, uint64_t mask, int64_t quantum)
+next_rounds(struct bs_egress *egress, int64_t quantum)
 {
+	const unsigned end = egress->queue_count;
 	int64_t most = INT64_MIN, more;
 
-	for (unsigned i = 0; i < egress->queue_count; i++) {
-		if (mask >> i & 1)
-			most = RTE_MAX(most, egress->queues[i]->deficit_bytes);
-	}
+	for (unsigned i = next_waiting(egress, 0); i < end; i = next_waiting(egress, i + 1))
+		most = RTE_MAX(most, egress->queues[i]->deficit_bytes);
 	more = (-most / quantum + 1) * quantum;
-	for (unsigned i = 0; i < egress->queue_count; i++) {
-		if (mask >> i & 1)
-			egress->queues[i]->deficit_bytes += more;
-	}
+	for (unsigned i = next_waiting(egress, 0); i < end; i = next_waiting(egress, i + 1))
+		egress->queues[i]->deficit_bytes += more;
+	egress->in_debt = true;
 }
 
 /* The next queue to serve; NULL if nothing waits. */
@@ -232,16 +256,15 @@ static struct bs_queue *
 choose(struct bs_lcore *lcore, struct bs_egress *egress)
 {
 	const bool priority = lcore->dataplane->config.app_queue.schedule == BS_SCHEDULE_PRIORITY;
-	const uint64_t mask = candidates(egress, priority);
 	struct bs_queue *queue;
 
-	if (mask == 0)
+	if (!find_waiting(egress, priority))
 		return NULL;
-	queue = first_with_credit(egress, mask);
+	queue = first_with_credit(egress);
 	if (queue != NULL)
 		return queue;
-	next_rounds(egress, mask, lcore->dataplane->config.app_queue.quantum_bytes);
-	return first_with_credit(egress, mask);
+	next_rounds(egress, lcore->dataplane->config.app_queue.quantum_bytes);
+	return first_with_credit(egress);
 }
 
 static unsigned

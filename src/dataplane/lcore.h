@@ -76,9 +76,9 @@ struct bs_queue {
 	struct bs_lcore *producer, *drainer;
 	uint16_t buffer;  /* number in records */
 	uint16_t service; /* or BS_SERVICE_OTHER */
+	uint16_t served;  /* its pair in the drainer's log: that of its buffer */
 	uint8_t class_;
-	uint8_t served; /* its pair in the drainer's log */
-	uint8_t from;	/* index of the port that its packets came in by */
+	uint8_t from; /* index of the port that its packets came in by */
 
 	/* producer's cache line */
 	alignas(RTE_CACHE_LINE_SIZE) struct rte_mbuf *stage[BS_BURST];
@@ -99,9 +99,12 @@ struct bs_egress {
 	uint16_t tx_queue;
 	uint16_t tx_buffer; /* `<port>.tx` */
 	struct bs_drain_log *log;
-	struct bs_queue *queues[BS_DRAIN_SERVED_MAX]; /* by class, 0 first */
+	struct bs_queue **queues; /* by class, 0 first */
+	uint64_t *waiting;	  /* a bit for each queue that may be served now */
 	unsigned queue_count;
-	unsigned next; /* round robin within a class */
+	unsigned served_count; /* buffers that they make */
+	unsigned next;	       /* round robin within a class */
+	bool in_debt;	       /* a queue may have a deficit other than 0 */
 
 	struct rte_mbuf *pending[BS_BURST]; /* taken from a queue, not yet by the port */
 	uint64_t pending_t_in[BS_BURST];
@@ -122,7 +125,7 @@ struct bs_ingress {
 	struct bs_port *port;
 	uint16_t rx_queue;
 	uint16_t buffer;	/* `<port>.rx` */
-	uint8_t served;		/* its pair in the lcore's rx log */
+	uint16_t served;	/* its pair in the lcore's rx log */
 	struct bs_stamp *stamp; /* NULL: the device gives none that could be used */
 	uint64_t t_short;	/* last poll that found fewer than asked for */
 	uint64_t packets, bytes;

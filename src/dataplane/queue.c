@@ -18,19 +18,23 @@ struct bs_queue *
 bs_queue_create(struct bs_lcore *producer, uint16_t buffer, unsigned number, unsigned size)
 {
 	struct bs_queue *queue = rte_zmalloc("bs_queue", sizeof(*queue), RTE_CACHE_LINE_SIZE);
-	char ring_name[RTE_RING_NAMESIZE];
+	const unsigned places = rte_align32pow2(size + 1);
+	char name[RTE_RING_NAMESIZE];
 
 	if (queue == NULL) {
 		errno = ENOMEM;
 		return NULL;
 	}
-	snprintf(ring_name, sizeof(ring_name), "bsq%u", number);
+	snprintf(name, sizeof(name), "bsq%u", number);
 	queue->producer = producer;
 	queue->buffer = buffer;
-	queue->ring = rte_ring_create(
-		ring_name, size, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+	/* not rte_ring_create(): there may be more queues than EAL has memory zones */
+	queue->ring = rte_malloc(
+		"bs_queue_ring", (size_t)rte_ring_get_memsize(places), RTE_CACHE_LINE_SIZE);
 	queue->entries = bs_entries_create(size);
-	if (queue->ring == NULL || queue->entries == NULL) {
+	if (queue->ring == NULL || queue->entries == NULL ||
+		rte_ring_init(queue->ring, name, size,
+			RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ) != 0) {
 		bs_queue_destroy(queue);
 		errno = ENOMEM;
 		return NULL;
@@ -43,7 +47,7 @@ bs_queue_destroy(struct bs_queue *queue)
 {
 	if (queue == NULL)
 		return;
-	rte_ring_free(queue->ring);
+	rte_free(queue->ring);
 	bs_entries_destroy(queue->entries);
 	rte_free(queue);
 }
@@ -82,14 +86,15 @@ drops_tell(struct bs_lcore *lcore, struct bs_drops *drops, uint16_t buffer, uint
 void
 bs_drops_tell(struct bs_lcore *lcore, uint64_t t)
 {
-	const struct bs_dataplane *dataplane = lcore->dataplane;
+	const struct bs_config *config = &lcore->dataplane->config;
 
 	drops_tell(lcore, &lcore->handover_drops, BS_BUFFER_HANDOVER, t);
-	for (unsigned i = 0; i < dataplane->queue_count; i++) {
-		struct bs_queue *queue = dataplane->queues[i];
-
-		if (queue->producer == lcore)
-			drops_tell(lcore, &queue->drops, queue->buffer, t);
+	for (unsigned p = 0; p < config->port_count; p++) {
+		for (unsigned s = 0; s < config->service_count; s++)
+			drops_tell(
+				lcore, &lcore->queues[p][s]->drops, lcore->queues[p][s]->buffer, t);
+		drops_tell(lcore, &lcore->queues[p][BS_SERVICE_OTHER]->drops,
+			lcore->queues[p][BS_SERVICE_OTHER]->buffer, t);
 	}
 }
 

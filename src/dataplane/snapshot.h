@@ -15,7 +15,8 @@
 #include "config.h"
 #include "tsc_clock.h"
 
-#define BS_SNAPSHOT_BUFFERS 256u
+/* Room for the two queues of each service, and the two rings of each port. */
+#define BS_SNAPSHOT_BUFFERS (BS_BUFFER_MAX - BS_BUFFER_FIRST_OWN)
 
 /* Why packets left untagged, and what else befell the shim. Text: telemetry key, help. */
 #define BS_TAG_COUNTERS(X)                                                                         \

@@ -77,7 +77,7 @@ give_rx_queues(struct bs_dataplane *dataplane)
 			ingress->port = port;
 			ingress->rx_queue = q;
 			ingress->buffer = port->rx_buffer;
-			ingress->served = (uint8_t)lcore->ingress_count;
+			ingress->served = (uint16_t)lcore->ingress_count;
 			ingress->t_short = dataplane->t_start;
 			ingress->stamp = bs_stamp_create(port->id, &port->stamps);
 			give_wait_fds(lcore, ingress);
@@ -85,9 +85,12 @@ give_rx_queues(struct bs_dataplane *dataplane)
 	}
 }
 
-static void
+static int
 give_tx_queues(struct bs_dataplane *dataplane)
 {
+	/* all lcores may fill queues of one egress */
+	const unsigned most = dataplane->lcore_count * (dataplane->config.service_count + 1);
+
 	for (unsigned p = 0; p < dataplane->config.port_count; p++) {
 		struct bs_port *port = &dataplane->ports[p];
 
@@ -103,8 +106,13 @@ give_tx_queues(struct bs_dataplane *dataplane)
 			egress->tx_queue = q;
 			egress->tx_buffer = port->tx_buffer;
 			egress->t_tokens = dataplane->t_start;
+			egress->queues = calloc(most, sizeof(egress->queues[0]));
+			egress->waiting = calloc((most + 63) / 64, sizeof(egress->waiting[0]));
+			if (egress->queues == NULL || egress->waiting == NULL)
+				return -ENOMEM;
 		}
 	}
+	return 0;
 }
 
 /* The lcore that drains what `producer` sends to a port, and its egress there. */
@@ -134,7 +142,13 @@ egress_add(struct bs_egress *egress, struct bs_queue *queue)
 {
 	unsigned at = egress->queue_count++;
 
-	queue->served = (uint8_t)egress->queue_count;
+	/* queues of one buffer, each filled by another lcore, are one to the packets in them */
+	for (unsigned i = 0; i < at && queue->served == 0; i++) {
+		if (egress->queues[i]->buffer == queue->buffer)
+			queue->served = egress->queues[i]->served;
+	}
+	if (queue->served == 0)
+		queue->served = (uint16_t)++egress->served_count;
 	while (at > 0 && egress->queues[at - 1]->class_ > queue->class_) {
 		egress->queues[at] = egress->queues[at - 1];
 		at--;
@@ -154,8 +168,8 @@ make_queue(struct bs_dataplane *dataplane, struct bs_lcore *producer, const stru
 	char name[BS_NAME_BYTES];
 	uint16_t buffer;
 
-	if (egress == NULL || egress->queue_count == BS_DRAIN_SERVED_MAX)
-		return -ENOSPC;
+	if (egress == NULL)
+		return -ENODEV;
 	snprintf(name, sizeof(name), "%.*s.app.%s", (int)sizeof(name) - 9,
 		other ? "other" : config->services[service].name, in ? "in" : "out");
 	buffer = buffer_add(dataplane, name,
@@ -240,7 +254,7 @@ make_logs(struct bs_dataplane *dataplane, struct bs_lcore *lcore)
 		struct bs_egress *egress = &lcore->egress[i];
 
 		egress->log = bs_drain_create(LOG_ENTRIES,
-			egress->queue_count == 0 ? 1 : egress->queue_count, dataplane->t_start);
+			egress->served_count == 0 ? 1 : egress->served_count, dataplane->t_start);
 		if (egress->log == NULL)
 			return -ENOMEM;
 	}
@@ -255,8 +269,9 @@ bs_wiring_init(struct bs_dataplane *dataplane)
 	for (unsigned p = 0; p < dataplane->config.port_count; p++)
 		name_port_buffers(dataplane, &dataplane->ports[p]);
 	give_rx_queues(dataplane);
-	give_tx_queues(dataplane);
-	ret = make_queues(dataplane);
+	ret = give_tx_queues(dataplane);
+	if (ret == 0)
+		ret = make_queues(dataplane);
 	for (unsigned i = 0; ret == 0 && i < dataplane->lcore_count; i++) {
 		ret = make_rings(dataplane, dataplane->lcores[i]);
 		if (ret == 0)
@@ -292,8 +307,11 @@ void
 bs_wiring_fini(struct bs_lcore *lcore)
 {
 	bs_wiring_drop_all(lcore);
-	for (unsigned i = 0; i < lcore->egress_count; i++)
+	for (unsigned i = 0; i < lcore->egress_count; i++) {
 		bs_drain_destroy(lcore->egress[i].log);
+		free(lcore->egress[i].queues);
+		free(lcore->egress[i].waiting);
+	}
 	for (unsigned i = 0; i < lcore->ingress_count; i++)
 		bs_stamp_destroy(lcore->ingress[i].stamp);
 	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++) {

@@ -9,7 +9,7 @@
 struct bs_dataplane;
 struct bs_lcore;
 
-/* 0, -ENOMEM, or -ENOSPC: more services than queues that a port's way out can have. */
+/* 0, -ENOMEM, or -ENODEV: a port without a tx queue. */
 int bs_wiring_init(struct bs_dataplane *dataplane);
 
 /* Drops and counts all that is still queued for or by this lcore. */

@@ -17,7 +17,7 @@
 #include "gb_records.h"
 
 #define EXIT_SKIPPED 77
-#define CONFIG_TEXT 65536
+#define CONFIG_TEXT 131072
 #define ROOM_PLENTY 8192u
 #define IN_ROOM 16384u
 

@@ -576,6 +576,34 @@ pair_that_does_not_exist_counts_as_other(void **state)
 	bs_drain_destroy(log);
 }
 
+/* Each pair is served for 10 ns in turn; the last waited for them all, and its culprits sum up. */
+static void
+as_many_pairs_as_there_may_be_are_told_apart(void **state)
+{
+	const unsigned n = BS_DRAIN_SERVED_MAX;
+	struct bs_drain_log *log = bs_drain_create(2 * n, n, 0);
+	struct bs_drain_culprit culprits[BS_DRAIN_SERVED_MAX];
+	struct bs_wait wait;
+	uint64_t sum = 0;
+	unsigned count;
+
+	(void)state;
+	assert_non_null(log);
+	for (unsigned pair = 1; pair <= n; pair++)
+		bs_drain_set(log, 10 * pair, BS_DRAIN_SERVE, pair);
+	for (unsigned pair = 1; pair <= n; pair++) {
+		bs_drain_wait(log, pair, 10, 10 * (n + 1), &wait);
+		assert_int_equal(wait.congestion, 10);
+		assert_int_equal(wait.contention, 10 * (n - 1));
+	}
+	count = bs_drain_culprits(log, BS_CAUSE_CONTENTION, n, 10, 10 * (n + 1), culprits, n);
+	assert_int_equal(count, 65);
+	for (unsigned i = 0; i < count; i++)
+		sum += culprits[i].ns;
+	assert_int_equal(sum, 10 * (n - 1));
+	bs_drain_destroy(log);
+}
+
 static void
 instant_before_the_last_call_counts_as_the_last(void **state)
 {
@@ -621,6 +649,7 @@ main(void)
 		cmocka_unit_test(flow_with_most_bytes_of_a_slice_is_named_among_many),
 		cmocka_unit_test(culprits_are_cut_to_the_longest_that_fit),
 		cmocka_unit_test(pair_that_does_not_exist_counts_as_other),
+		cmocka_unit_test(as_many_pairs_as_there_may_be_are_told_apart),
 		cmocka_unit_test(instant_before_the_last_call_counts_as_the_last),
 		cmocka_unit_test(create_refuses_sizes_out_of_range),
 	};
