@@ -6,11 +6,13 @@ Requests go out at their intended times whatever the server does, round robin
 over the connections, behind each other on a connection that is still waiting.
 Each request is one JSON line: client end, command, intended, send and completion
 instants (ns since the Unix epoch), and whether the answer was the right one.
+SIGTERM ends the requests early; their answers are still waited for.
 """
 import argparse
 import collections
 import json
 import select
+import signal
 import socket
 import sys
 import time
@@ -122,6 +124,13 @@ def main():
     start = time.monotonic_ns()
     give_up = start + int((args.seconds + args.patience) * 1e9)
     sent = done = 0
+
+    def enough(number, frame):
+        nonlocal total, give_up
+        total = sent
+        give_up = time.monotonic_ns() + int(args.patience * 1e9)
+
+    signal.signal(signal.SIGTERM, enough)
 
     def intended(number):
         return start + int(number // args.burst * args.burst * interval)
