@@ -20,7 +20,7 @@ struct client {
 	size_t in_bytes;
 	char in[BS_CONTROL_REQUEST_BYTES];
 	char *out; /* unsent bytes from out_begin to out_end */
-	size_t out_begin, out_end;
+	size_t out_begin, out_end, out_room;
 };
 
 struct bs_control {
@@ -39,27 +39,53 @@ drop(struct client *client)
 	*client = (struct client){.fd = -1};
 }
 
+/*
+ * Makes room for so many bytes behind what is unsent. Twice the room each time: a client may ask
+ * thousands of times before it reads. false: no memory, or too much is unread.
+ */
+static bool
+make_room(struct client *client, size_t bytes)
+{
+	const size_t unsent = client->out_end - client->out_begin;
+	size_t room = client->out_room;
+	char *out;
+
+	if (unsent + bytes > BS_CONTROL_BACKLOG_BYTES)
+		return false;
+	if (client->out_begin > 0)
+		memmove(client->out, client->out + client->out_begin, unsent);
+	client->out_begin = 0;
+	client->out_end = unsent;
+	if (unsent + bytes <= room)
+		return true;
+	room = unsent + bytes > 2 * room ? unsent + bytes : 2 * room;
+	if (room > BS_CONTROL_BACKLOG_BYTES)
+		room = BS_CONTROL_BACKLOG_BYTES;
+	out = realloc(client->out, room);
+	if (out == NULL)
+		return false;
+	client->out = out;
+	client->out_room = room;
+	return true;
+}
+
 /* Appends the answer as a line. false: no memory, or too much is unread. */
 static bool
 queue_answer(struct client *client, const json_t *answer)
 {
-	size_t unsent = client->out_end - client->out_begin;
-	size_t bytes = json_dumpb(answer, NULL, 0, JSON_COMPACT);
-	char *out;
+	size_t room = client->out_room - client->out_end;
+	size_t bytes = json_dumpb(answer,
+		client->out == NULL ? NULL : client->out + client->out_end, room, JSON_COMPACT);
 
-	if (bytes == 0 || unsent + bytes + 1 > BS_CONTROL_BACKLOG_BYTES)
+	if (bytes == 0)
 		return false;
-	out = malloc(unsent + bytes + 1);
-	if (out == NULL)
-		return false;
-	if (unsent > 0)
-		memcpy(out, client->out + client->out_begin, unsent);
-	json_dumpb(answer, out + unsent, bytes, JSON_COMPACT);
-	out[unsent + bytes] = '\n';
-	free(client->out);
-	client->out = out;
-	client->out_begin = 0;
-	client->out_end = unsent + bytes + 1;
+	if (bytes >= room) {
+		if (!make_room(client, bytes + 1))
+			return false;
+		json_dumpb(answer, client->out + client->out_end, bytes, JSON_COMPACT);
+	}
+	client->out_end += bytes;
+	client->out[client->out_end++] = '\n';
 	return true;
 }
 
@@ -150,7 +176,7 @@ send_queued(struct client *client)
 	}
 	free(client->out);
 	client->out = NULL;
-	client->out_begin = client->out_end = 0;
+	client->out_begin = client->out_end = client->out_room = 0;
 	return true;
 }
 

@@ -48,7 +48,9 @@ class Service:
         self.load = None
 
     def begin(self, *more):
+        # Whatever the hosts had to say of themselves has arrived.
         self.before = self.around()
+        wait_for("quiet cables", self.is_quiet, interval=0.05)
         self.load = self.lab.load("--address", SERVICE, "--rate", str(RATE), "--seconds", "60",
                                   "--warm", "100", *more)
         return self
@@ -64,6 +66,10 @@ class Service:
             "server to local": (server[0], ports["local"]["rx_packets"]),
             "local to server": (server[1], ports["local"]["tx_packets"]),
         }
+
+    def is_quiet(self):
+        last, self.before = self.before, self.around()
+        return self.before == last
 
     def on_the_way(self):
         """What one end of a cable sent and the other did not receive, since begin()."""

@@ -186,6 +186,14 @@ def dropped(sock):
     return True
 
 
+def main_thread_seconds(service):
+    """CPU time of bufscoped's main thread: proc(5), fields 14 and 15."""
+    pid = service.dataplane.process.pid
+    with open(f"/proc/{pid}/task/{pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def control_clients_that_do_not_behave(lab):
     service = Service(lab).begin()
     request = b'{"command": "/bufscope/anomalies"}\n'
@@ -204,10 +212,13 @@ def control_clients_that_do_not_behave(lab):
         service.explains("analyzer")
         halting.send(request[10:])
         expect(halting.makefile("rb").readline().endswith(b"}\n"), "no answer to a request in pieces")
-        # Answers to nonsense pile up, too.
-        chatter = client()
+        # Answers to nonsense pile up, too. It took 1 s to copy them about; it takes 0.04.
+        chatter, before = client(), main_thread_seconds(service)
         flood(chatter, b"\n" * 4096)
         wait_for("a client that sends empty lines to be dropped", lambda: dropped(chatter))
+        busy = main_thread_seconds(service) - before
+        print(f"       one that sends empty lines, after {busy:.2f} s of CPU time")
+        expect(busy < 0.3, f"{busy:.2f} s of CPU time for empty lines")
         many = [client() for _ in range(100)]
         service.explains("analyzer")
         wait_for("the oldest of them to make room", lambda: sum(
