@@ -278,6 +278,15 @@ connect_ask(int fd, const char *command, const char *params, char error[CONNECT_
 
 	if (bytes == 0)
 		bytes = receive_line(fd, &line);
+	if (bytes == -ETIMEDOUT) {
+		free(line);
+		snprintf(error, CONNECT_ERROR_BYTES,
+			"bufscoped does not answer within %d s: its main thread is stopped or gets "
+			"no CPU time (top -H); DPDK's telemetry, of another thread, may still "
+			"answer",
+			CONNECT_ANSWER_MS / 1000);
+		return NULL;
+	}
 	if (bytes < 0) {
 		free(line);
 		snprintf(error, CONNECT_ERROR_BYTES, "bufscoped does not answer: %s",

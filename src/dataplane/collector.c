@@ -46,6 +46,7 @@ struct bs_collector {
 	uint32_t sequence;
 	struct stage *stages; /* one a lcore, and one for the control ring */
 	struct watch watches[BS_CONFIG_LCORES];
+	uint64_t heartbeat_ns; /* when its turn began */
 	uint64_t t_summary;
 	int64_t tokens;
 	uint64_t t_tokens, token_rest;	 /* the rest: of a token, in 10^-9 */
@@ -78,6 +79,7 @@ bs_collector_create(struct bs_dataplane *dataplane)
 	collector->dataplane = dataplane;
 	collector->fd = collector->next_fd = -1;
 	collector->t_tokens = collector->t_summary = collector->t_input = bs_clock_now_ns();
+	collector->heartbeat_ns = collector->t_input;
 	collector->input_bytes = INPUT_BYTES_BURST;
 	collector->tokens = dataplane->config.records.per_second;
 	collector->stages = rte_zmalloc("bs_stages",
@@ -302,12 +304,27 @@ tell_buffer_counters(struct bs_collector *collector, uint64_t t)
 	}
 }
 
+/* What the lcores themselves had no room for. */
+static void
+count_losses(const struct bs_dataplane *dataplane, struct bs_rec_loss *loss)
+{
+	loss->ring_full = loss->no_memory = 0;
+	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
+		const struct bs_lcore *lcore = dataplane->lcores[i];
+		const uint64_t *counters = bs_tracker_counters(lcore->tracker);
+
+		loss->ring_full += counters[BS_TRACK_RECORDS_LOST];
+		loss->ring_full +=
+			__atomic_load_n(&lcore->counters.episodes_lost, __ATOMIC_RELAXED);
+		loss->no_memory += counters[BS_TRACK_RPCS_REFUSED] + counters[BS_TRACK_MARKS_LOST];
+	}
+}
+
 /* Once a second: service counters summed over lcores, and what was lost. */
 static void
 summarise(struct bs_collector *collector, uint64_t t)
 {
 	struct bs_dataplane *dataplane = collector->dataplane;
-	uint64_t ring_full = 0, no_memory = 0;
 
 	if (t < collector->t_summary + SUMMARY_NS)
 		return;
@@ -315,12 +332,6 @@ summarise(struct bs_collector *collector, uint64_t t)
 	if (collector->names_lost && collector->fd >= 0)
 		tell_names(collector);
 	for (unsigned i = 0; i < dataplane->lcore_count; i++) {
-		const uint64_t *counters = bs_tracker_counters(dataplane->lcores[i]->tracker);
-
-		ring_full += counters[BS_TRACK_RECORDS_LOST];
-		ring_full += __atomic_load_n(
-			&dataplane->lcores[i]->counters.episodes_lost, __ATOMIC_RELAXED);
-		no_memory += counters[BS_TRACK_RPCS_REFUSED] + counters[BS_TRACK_MARKS_LOST];
 		for (unsigned s = 0; s < dataplane->config.service_count; s++) {
 			struct bs_rec_service service;
 
@@ -329,8 +340,7 @@ summarise(struct bs_collector *collector, uint64_t t)
 			send_units(collector, &service, BS_UNITS_OF(struct bs_rec_service));
 		}
 	}
-	collector->loss.ring_full = ring_full;
-	collector->loss.no_memory = no_memory;
+	count_losses(dataplane, &collector->loss);
 	tell_buffer_counters(collector, t);
 	tell_loss(collector, t);
 }
@@ -624,6 +634,7 @@ bs_collector_turn(struct bs_collector *collector)
 	uint64_t t = bs_clock_now_ns();
 	unsigned moved = 0;
 
+	__atomic_store_n(&collector->heartbeat_ns, t, __ATOMIC_RELAXED);
 	take_over_fd(collector);
 	if (!may_drain(collector, t))
 		return 0;
@@ -693,6 +704,8 @@ bs_collector_status(const struct bs_collector *collector, struct bs_collector_st
 	status->record_bytes = __atomic_load_n(&collector->record_bytes, __ATOMIC_RELAXED);
 	status->rejected = __atomic_load_n(&collector->rejected, __ATOMIC_RELAXED);
 	status->bad_records = __atomic_load_n(&collector->bad_records, __ATOMIC_RELAXED);
+	status->heartbeat_ns = __atomic_load_n(&collector->heartbeat_ns, __ATOMIC_RELAXED);
 	status->loss = collector->loss;
 	status->journal = collector->journal;
+	count_losses(collector->dataplane, &status->loss); /* also while it does not come round */
 }

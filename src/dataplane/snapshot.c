@@ -69,8 +69,6 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 	out->heartbeat_age_ns =
 		snapshot->t_ns -
 		RTE_MIN(snapshot->t_ns, __atomic_load_n(&lcore->heartbeat_ns, __ATOMIC_RELAXED));
-	if (__atomic_load_n(&lcore->sleeping, __ATOMIC_RELAXED))
-		out->heartbeat_age_ns = 0; /* it sleeps because there is nothing to do */
 	out->polls = counters->polls;
 	out->packets = counters->packets;
 	out->bursts = counters->bursts;
@@ -254,6 +252,8 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->loss = collector.loss;
 	snapshot->records_sent = collector.records_sent;
 	snapshot->record_bytes = collector.record_bytes;
+	snapshot->collector_age_ns =
+		snapshot->t_ns - RTE_MIN(snapshot->t_ns, collector.heartbeat_ns);
 	snapshot->analyzer_connected = collector.connected;
 	snapshot->analyzer_bad_records = collector.bad_records;
 	snapshot->analyzer_rejected = collector.rejected;

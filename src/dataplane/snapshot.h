@@ -203,6 +203,7 @@ struct bs_snapshot {
 	int64_t unaccounted;	 /* rx_packets - tx_packets - queued - ended */
 	struct bs_rec_loss loss; /* records lost since start */
 	uint64_t records_sent, record_bytes;
+	uint64_t collector_age_ns; /* since its last turn began */
 	bool analyzer_connected;
 	uint32_t analyzer_restarts;
 	uint64_t analyzer_bad_records; /* verdicts that did not validate */

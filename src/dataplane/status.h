@@ -17,7 +17,7 @@
 
 #define BS_STATUS_ERROR_BYTES 256u
 
-/* An lcore whose last heartbeat is older than this is reported as hung: 100 sleeps of an idle one.
+/* An lcore whose last heartbeat is older than this is reported as hung: 10 sleeps of an idle one.
  */
 #define BS_STATUS_HUNG_NS 100000000u
 

@@ -68,6 +68,11 @@ check_lcores(struct problems *problems, const struct bs_snapshot *snapshot)
 				lcore->lcore, lcore->cpu, lcore->role,
 				lcore->heartbeat_age_ns / 1000000);
 	}
+	if (snapshot->collector_age_ns > BS_STATUS_HUNG_NS)
+		add(problems, "records", "give the collector a CPU of its own: eal.collector",
+			"the collector has not come round for %" PRIu64
+			" ms: no verdicts are made meanwhile",
+			snapshot->collector_age_ns / 1000000);
 }
 
 static void

@@ -272,7 +272,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		append(&ports, port_with_stamps(&snapshot->ports[i]));
 	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			      "s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o}",
+			      "s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o}",
 			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
 			    problems, "pid", (int)snapshot->pid, "node", config->node,
 			    "file_prefix", ascii(config->eal.file_prefix), "t_start",
@@ -283,7 +283,8 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 			    number(snapshot->tx_packets), "queued", number(snapshot->queued),
 			    "analyzer", analyzer_json(source, snapshot), "records", "sent",
 			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
-			    "lost", number(lost_records(&snapshot->loss)), "journal",
+			    "lost", number(lost_records(&snapshot->loss)), "collector_age_ns",
+			    number(snapshot->collector_age_ns), "journal",
 			    journal_json(config, &snapshot->journal), "ports", ports, "privileges",
 			    privileges_json(source->privileges)),
 		result, error);

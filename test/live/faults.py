@@ -40,12 +40,14 @@ def link_packets(host, device):
 class Service:
     """redis behind bufscoped, under steady load from begin() on."""
 
-    def __init__(self, lab, **changes):
+    def __init__(self, lab, environment=None, **changes):
         self.lab = lab
         lab.standard()
-        lab.redis()
-        self.dataplane = lab.bufscoped(**{"services": TELLING, **changes}).start()
-        self.load = None
+        self.redis = lab.redis()
+        self.dataplane = lab.bufscoped(**{"services": TELLING, **changes})
+        self.dataplane.environment = environment or {}
+        self.dataplane.start()
+        self.load = self.before = None
 
     def begin(self, *more):
         # Whatever the hosts had to say of themselves has arrived.

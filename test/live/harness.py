@@ -443,6 +443,7 @@ class Dataplane:
         self.prefix = f"live{Dataplane.number}"
         self.wire, self.local = wire, local
         self.changes = changes
+        self.environment = {}
         self.driver = None
         self.process = None
 
@@ -475,7 +476,9 @@ class Dataplane:
             if driver == "af_packet":
                 self.lab.segments_only()
             path = self.write(self.config())
-            self.process = self.lab.start(f"bufscoped-{self.prefix}", [binary, "-c", path])
+            self.process = self.lab.start(f"bufscoped-{self.prefix}", [
+                "env", *(f"{name}={value}" for name, value in self.environment.items()),
+                binary, "-c", path])
             try:
                 self.process.wait_for("bufscoped to answer", self.answers, timeout)
                 return self

@@ -110,6 +110,10 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(
 		fake, "lcore", "lcore 0 (CPU 0, pipeline) has not come round for 100 ms");
 	s->lcores[0].heartbeat_age_ns = BS_STATUS_HUNG_NS;
+	s->collector_age_ns = BS_STATUS_HUNG_NS + 1;
+	assert_one_problem(fake, "records",
+		"the collector has not come round for 100 ms: no verdicts are made meanwhile");
+	s->collector_age_ns = BS_STATUS_HUNG_NS;
 	json_decref(ask(fake, "/bufscope/status", NULL));
 	*s = healthy;
 	s->analyzer_connected = false;
