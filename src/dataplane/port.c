@@ -235,7 +235,7 @@ find_limits(struct bs_port *port, const struct bs_config_port *config,
 	const struct rte_eth_dev_info *info)
 {
 	struct ifreq request;
-	const bool has_interface = ask_interface(info->if_index, SIOCGIFMTU, &request);
+	const bool has_interface = ask_interface(port->if_index, SIOCGIFMTU, &request);
 
 	/* DPDK's is 1500 whatever the interface has */
 	if (has_interface)
@@ -273,8 +273,9 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	if (ret != 0)
 		return ret;
 	ret = rte_eth_dev_info_get(port->id, &info);
+	port->if_index = ret == 0 ? info.if_index : 0;
 	/* before the start, which switches it off */
-	port->promiscuous_ours = ret == 0 && !is_promiscuous(info.if_index);
+	port->promiscuous_ours = ret == 0 && !is_promiscuous(port->if_index);
 	if (ret == 0)
 		ret = configure_queues(port, queues, pool, &info);
 	if (ret == 0)
@@ -320,11 +321,23 @@ bs_port_stop(struct bs_port *port, const struct bs_config_port *config)
 	port->created = false;
 }
 
+/* Asks the kernel where it can: drivers on its interfaces (af_xdp, af_packet) always say up. */
+static bool
+link_is_up(const struct bs_port *port)
+{
+	struct rte_eth_link link = {0};
+	struct ifreq request;
+
+	if (port->if_index != 0)
+		return ask_interface(port->if_index, SIOCGIFFLAGS, &request) &&
+		       (request.ifr_flags & IFF_RUNNING) != 0;
+	return rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
 void
 bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out)
 {
 	struct rte_eth_stats stats = {0};
-	struct rte_eth_link link = {0};
 
 	memset(out, 0, sizeof(*out));
 	snprintf(out->name, sizeof(out->name), "%s", port->name);
@@ -336,8 +349,7 @@ bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out)
 	out->queues = port->rx_queues;
 	out->rate_bps = port->rate_bps;
 	out->rx_missed_observable = port->missed_observable;
-	if (rte_eth_link_get_nowait(port->id, &link) == 0)
-		out->link_up = link.link_status == RTE_ETH_LINK_UP;
+	out->link_up = link_is_up(port);
 	if (rte_eth_stats_get(port->id, &stats) != 0)
 		return;
 	out->rx_packets = stats.ipackets;

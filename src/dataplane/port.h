@@ -10,8 +10,9 @@
 
 struct bs_port {
 	char name[24];
-	uint16_t id;	/* of the ethdev */
-	unsigned index; /* in the config */
+	uint16_t id;	   /* of the ethdev */
+	unsigned index;	   /* in the config */
+	unsigned if_index; /* the kernel's interface that it is on; 0: none */
 	uint16_t rx_queues, tx_queues;
 	uint16_t mtu;	    /* of the interface behind it, where there is one */
 	uint32_t frame_max; /* bytes that it can send, without VLAN tags; BS_PORT_ANY_LENGTH */
