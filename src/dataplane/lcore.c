@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -294,6 +295,21 @@ woken_by(struct bs_lcore *lcore, const struct pollfd *fds, uint64_t t_woken)
 	}
 }
 
+/* An interface that goes down leaves an error at its socket, which ends every wait until it is
+ * taken.
+ */
+static void
+take_errors(const struct pollfd *fds, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		int error;
+		socklen_t bytes = sizeof(error);
+
+		if (fds[i].revents & POLLERR)
+			getsockopt(fds[i].fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
+	}
+}
+
 /* Sleeps until a packet, a ring at the doorbell, or the timeout. */
 static void
 sleep_a_while(struct bs_lcore *lcore)
@@ -318,6 +334,7 @@ sleep_a_while(struct bs_lcore *lcore)
 	if (ppoll(fds, n + 1, &timeout, NULL) > 0 && (fds[n].revents & POLLIN) &&
 		read(lcore->doorbell, &rung, sizeof(rung)) < 0)
 		rung = 0; /* somebody else read it: no matter */
+	take_errors(fds, n);
 	t = bs_clock_now_ns();
 	delay_ns = waited_for_cpu(lcore, t - lcore->t_turn);
 	logs_insert(lcore, lcore->t_turn, t - delay_ns, BS_DRAIN_SLEEP);

@@ -5,6 +5,7 @@ A Service is a redis behind bufscoped with a client that never pauses. A test
 makes its fault, and then undisturbed() holds against each other what the client
 saw, what bufscoped counted, and what the interfaces around it counted.
 """
+import contextlib
 import ctypes
 import json
 import os
@@ -165,6 +166,19 @@ class Service:
             config = json.load(file)
         self.dataplane.write(harness.merged(config, changes))
         self.dataplane.process.send(signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def driver(name):
+    """With that driver, and no other."""
+    before = os.environ.get("BUFSCOPE_DRIVER")
+    os.environ["BUFSCOPE_DRIVER"] = name
+    try:
+        yield
+    finally:
+        del os.environ["BUFSCOPE_DRIVER"]
+        if before:
+            os.environ["BUFSCOPE_DRIVER"] = before
 
 
 PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207

@@ -9,7 +9,7 @@ import socket
 import subprocess
 
 import harness
-from faults import RATE, Service, telling
+from faults import RATE, Service, driver, telling
 from harness import expect, program, wait_for
 from processes import analyzers
 
@@ -111,14 +111,8 @@ def killed_and_started_again(lab):
 
 
 def killed_and_started_again_over_af_packet(lab):
-    before = os.environ.get("BUFSCOPE_DRIVER")
-    os.environ["BUFSCOPE_DRIVER"] = "af_packet"
-    try:
+    with driver("af_packet"):
         killed_and_started_again(lab)
-    finally:
-        del os.environ["BUFSCOPE_DRIVER"]
-        if before:
-            os.environ["BUFSCOPE_DRIVER"] = before
 
 
 # Clients
