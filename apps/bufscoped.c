@@ -99,6 +99,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 
 	bs_dataplane_snapshot(program->dataplane, snapshot);
 	bs_probe_snapshot(program->probe, snapshot);
+	snapshot->spawner_gone = program->analyzer.spawner.gone;
 	snapshot->analyzer_restarts = program->analyzer.spawner.restarts;
 	snapshot->clock = program->clock;
 	return 0;

@@ -206,6 +206,7 @@ struct bs_snapshot {
 	uint64_t collector_age_ns; /* since its last turn began */
 	bool analyzer_connected;
 	uint32_t analyzer_restarts;
+	bool spawner_gone;	       /* nobody starts another analyzer */
 	uint64_t analyzer_bad_records; /* verdicts that did not validate */
 	uint64_t analyzer_rejected;    /* verdicts about what cannot be */
 	struct bs_rec_journal journal; /* what the analyzer said last; t 0: nothing */

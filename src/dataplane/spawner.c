@@ -444,8 +444,10 @@ bs_spawner_poll(struct bs_spawner *spawner)
 			continue;
 		if (got < 0 && errno == EAGAIN)
 			return newest >= 0 ? newest : -EAGAIN;
-		if (got != sizeof(offer)) /* the next poll says so again */
+		if (got != sizeof(offer)) { /* the next poll says so again */
+			spawner->gone = true;
 			return newest >= 0 ? newest : -EPIPE;
+		}
 		fd = descriptor_of(&message);
 		if (fd < 0)
 			continue; /* no descriptor was free here: that analyzer reads its end */

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct bs_spawner {
@@ -16,6 +17,7 @@ struct bs_spawner {
 	int pidfd;	   /* of the same */
 	int control;	   /* readable when bs_spawner_poll has something to say */
 	unsigned restarts; /* starts of the analyzer but the first, that poll has seen */
+	bool gone;	   /* poll has seen that the process has died */
 };
 
 /* Open files that every analyzer is given: it may open none itself. */

@@ -126,7 +126,10 @@ check_records(struct problems *problems, const struct bs_config *config,
 
 	if ((config->analyzer.child || config->analyzer.external) && !snapshot->analyzer_connected)
 		add(problems, "analyzer",
-			config->analyzer.child
+			snapshot->spawner_gone
+				? "restart bufscoped: the process that starts it (bufscope-spawn) "
+				  "has died"
+			: config->analyzer.child
 				? "it is restarted by itself; read its last lines in the log"
 				: "start bufscope-analyzer --socket with analyzer.sock of the "
 				  "runtime directory",

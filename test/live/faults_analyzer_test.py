@@ -30,6 +30,29 @@ def killed_analyzer_is_restarted_and_judges_again(lab):
     service.undisturbed()
 
 
+def killed_spawner_takes_the_analyzer_with_it(lab):
+    """Nobody starts another one then; that is said, and the service does not notice."""
+    service = Service(lab).begin()
+    service.judges()
+    os.kill(next(pid for pid in processes() if name_of(pid) == "bufscope-spawn"), signal.SIGKILL)
+    service.explains("not connected", "restart bufscoped")
+    wait_for("the analyzer to go", lambda: not analyzers())
+    service.undisturbed()
+    service.dataplane.stop()
+
+
+def processes():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as comm:
+            return comm.read().strip()
+    except OSError:
+        return None
+
+
 def more_lost(service):
     """Waits until the analyzer has not taken records for a while."""
     lost = service.losses().get("socket_full", 0)
@@ -222,6 +245,7 @@ def records_about_impossible_things_are_rejected(lab):
     service.undisturbed()
 
 
-harness.main(killed_analyzer_is_restarted_and_judges_again, stopped_analyzer_hears_all_names_again,
+harness.main(killed_analyzer_is_restarted_and_judges_again,
+             killed_spawner_takes_the_analyzer_with_it, stopped_analyzer_hears_all_names_again,
              flood_of_garbage_is_counted, one_that_never_reads_costs_records_only,
              ones_that_come_and_go_are_replaced, records_about_impossible_things_are_rejected)

@@ -445,6 +445,7 @@ killed_spawner_is_reported_and_takes_its_analyzer_along(void **state)
 	assert_int_equal(kill(spawner.pid, SIGKILL), 0);
 	assert_int_equal(next_analyzer(&spawner), -EPIPE);
 	assert_int_equal(bs_spawner_poll(&spawner), -EPIPE);
+	assert_true(spawner.gone);
 	assert_ends(analyzer_handle);
 	close(fd);
 	bs_spawner_stop(&spawner);
