@@ -519,6 +519,7 @@ main(int argc, char **argv)
 		stop(&program);
 		status = 0;
 	}
+	bs_telemetry_withdraw();
 	bs_control_destroy(program.control);
 	bs_probe_destroy(program.probe);
 	bs_analyzer_link_stop(&program.analyzer);

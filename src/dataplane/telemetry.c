@@ -3,6 +3,8 @@
 #include "telemetry.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <rte_telemetry.h>
@@ -17,8 +19,9 @@
 #define ADD_DICT_UINT rte_tel_data_add_dict_u64
 #endif
 
-/* Callbacks of 22.11 get no context. Written once, before the first command is registered. */
+/* Callbacks of 22.11 get no context. The lock is held while a command is answered. */
 static const struct bs_status_source *registered;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int fill_dict(struct rte_tel_data *data, const json_t *object);
 
@@ -74,11 +77,25 @@ list_of(const char *command)
 }
 
 static int
+ask(const char *command, const char *params, json_t **full, char error[BS_STATUS_ERROR_BYTES])
+{
+	int ret = -ESHUTDOWN;
+
+	pthread_mutex_lock(&lock);
+	if (registered != NULL)
+		ret = bs_status_answer(registered, command, params, full, error);
+	else
+		snprintf(error, BS_STATUS_ERROR_BYTES, "bufscoped is stopping");
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static int
 answer(const char *command, const char *params, struct rte_tel_data *data)
 {
 	char error[BS_STATUS_ERROR_BYTES];
 	json_t *full = NULL, *flat;
-	int ret = bs_status_answer(registered, command, params, &full, error);
+	int ret = ask(command, params, &full, error);
 
 	if (ret != 0)
 		full = json_pack("{s:s}", "error", error);
@@ -103,4 +120,12 @@ bs_telemetry_register(const struct bs_status_source *source)
 			ret = rte_telemetry_register_cmd(c->name, answer, c->help);
 	}
 	return ret;
+}
+
+void
+bs_telemetry_withdraw(void)
+{
+	pthread_mutex_lock(&lock);
+	registered = NULL;
+	pthread_mutex_unlock(&lock);
 }

@@ -9,8 +9,14 @@
 
 /*
  * Registers all commands; "/bufscope/fault" only where the configuration allows
- * faults. rte_telemetry cannot unregister: source lives as long as the process,
- * and a second call is -EALREADY. 0, or what rte_telemetry said. Main thread, after
- * rte_eal_init.
+ * faults. source lives until bs_telemetry_withdraw. A second call is -EALREADY. 0, or what
+ * rte_telemetry said. Main thread, after rte_eal_init.
  */
 int bs_telemetry_register(const struct bs_status_source *source);
+
+/*
+ * From now on each command is answered by an error: rte_telemetry cannot unregister,
+ * and its threads go on. None is being answered from the source when this returns.
+ * Main thread; also where nothing was registered.
+ */
+void bs_telemetry_withdraw(void);

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 
 import harness
 from faults import RATE, Service, driver, telling
@@ -156,7 +157,27 @@ def telemetry_clients_that_do_not_behave(lab):
         service.judges()
     wait_for("telemetry to serve again", lambda: served_again(service))
     service.undisturbed()
-    service.dataplane.stop()
+    stopped_while_asked(service)
+
+
+def stopped_while_asked(service):
+    """rte_telemetry's threads go on while all that they read is taken down."""
+    answers = []
+
+    def ask():
+        with contextlib.suppress(OSError), telemetry_client(service) as sock:
+            sock.recv(1024)
+            while sock.send(b"/bufscope/status"):
+                answers.append(sock.recv(1 << 16))
+
+    askers = [threading.Thread(target=ask) for _ in range(8)]
+    for asker in askers:
+        asker.start()
+    wait_for("answers", lambda: len(answers) > 100)
+    output = service.dataplane.stop()
+    expect("packets in" in output, "it printed no counters")
+    for asker in askers:
+        asker.join()
 
 
 def served_again(service):

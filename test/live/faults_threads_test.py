@@ -91,7 +91,7 @@ def wall_clock_that_is_set_moves_no_verdict(lab):
     set_clock(0)
     service = Service(lab, environment={
         "LD_PRELOAD": library, "WALL_CLOCK": ahead,
-        "ASAN_OPTIONS": "verify_asan_link_order=0"}).begin()
+        "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0"}).begin()
     service.judges()
     stops = []
     for steps, (seconds, word) in enumerate(((HOUR, "ahead"), (-HOUR, "behind"), (0, None)), 1):
