@@ -34,21 +34,21 @@ def killed_spawner_takes_the_analyzer_with_it(lab):
     """Nobody starts another one then; that is said, and the service does not notice."""
     service = Service(lab).begin()
     service.judges()
-    os.kill(next(pid for pid in processes() if name_of(pid) == "bufscope-spawn"), signal.SIGKILL)
+    spawners = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and
+                name_and_parent(pid) == ("bufscope-spawn", service.dataplane.process.pid)]
+    expect(len(spawners) == 1, f"spawners: {spawners}")
+    os.kill(spawners[0], signal.SIGKILL)
     service.explains("not connected", "restart bufscoped")
     wait_for("the analyzer to go", lambda: not analyzers())
     service.undisturbed()
     service.dataplane.stop()
 
 
-def processes():
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-
-
-def name_of(pid):
+def name_and_parent(pid):
     try:
-        with open(f"/proc/{pid}/comm", encoding="ascii") as comm:
-            return comm.read().strip()
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            name, _, rest = file.read().rpartition(")")
+        return name.partition("(")[2], int(rest.split()[1])
     except OSError:
         return None
 
