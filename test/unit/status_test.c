@@ -129,6 +129,18 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 		"3 of its records are about services, buffers or times that cannot be");
 	s->analyzer_rejected = 0;
 	*s = healthy;
+	fake->config.analyzer.child = false;
+	s->analyzer_connected = false;
+	json_decref(ask(fake, "/bufscope/status", NULL));
+}
+
+static void
+each_loss_is_named_alone_with_a_remedy(void **state)
+{
+	struct fake *fake = *state;
+	const struct bs_snapshot healthy = fake->snapshot;
+	struct bs_snapshot *s = &fake->snapshot;
+
 	s->loss.ring_full = 8;
 	assert_one_problem(fake, "records", "8 records lost: an lcore's record ring was full");
 	*s = healthy;
@@ -178,10 +190,6 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	s->clock.wall_offset_ns = -3600000000000;
 	assert_one_problem(fake, "clock",
 		"the wall clock was set and is 3600000 ms behind; it is followed by 200 ppm");
-	*s = healthy;
-	fake->config.analyzer.child = false;
-	s->analyzer_connected = false;
-	json_decref(ask(fake, "/bufscope/status", NULL));
 }
 
 static void
@@ -509,6 +517,7 @@ main(void)
 		TEST(status_of_a_healthy_system_has_no_problems),
 		TEST(journal_is_null_without_one_and_else_says_how_it_goes),
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
+		TEST(each_loss_is_named_alone_with_a_remedy),
 		TEST(a_pmd_that_hides_its_losses_shows_null_and_not_zero),
 		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),
 		TEST(lists_are_paged_by_an_offset_and_a_wrong_one_is_refused),
