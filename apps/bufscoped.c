@@ -13,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "analyzer_link.h"
 #include "bs_clock.h"
 #include "bs_names.h"
+#include "bs_packet.h"
 #include "collector.h"
 #include "control.h"
 #include "dataplane.h"
@@ -207,12 +209,24 @@ start_sockets(struct program *program)
 	return 0;
 }
 
+/* Before a packet is hashed: nobody outside can know which flows collide in our tables. */
+static int
+draw_tuple_key(void)
+{
+	if (getrandom(bs_tuple_key, sizeof(bs_tuple_key), 0) == (ssize_t)sizeof(bs_tuple_key))
+		return 0;
+	fprintf(stderr, "bufscoped: no random key for the flow table: %s\n", strerror(errno));
+	return -EIO;
+}
+
 static int
 start_dataplane(struct program *program)
 {
 	char error[BS_DATAPLANE_ERROR_BYTES];
-	int ret;
+	int ret = draw_tuple_key();
 
+	if (ret != 0)
+		return ret;
 	ret = bs_eal_init(
 		&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
 	if (ret != 0) {

@@ -159,6 +159,14 @@ enum bs_parse bs_packet_parse_type(struct bs_packet *packet, unsigned type, unsi
 /* The same for a frame that starts at the IP header (no VLAN). l3_offset at most 1024. */
 enum bs_parse bs_packet_parse_ip(struct bs_packet *packet, unsigned l3_offset);
 
+/*
+ * The key of all hashes of tuples: the same in each process until a program whose
+ * peers may choose tuples to collide fills it with secret random words. Only before
+ * the first packet is parsed: tables that were filled with another are of no use.
+ */
+#define BS_TUPLE_KEY_WORDS 11u
+extern uint64_t bs_tuple_key[BS_TUPLE_KEY_WORDS];
+
 /* Symmetric hash of a tuple: equal for both directions, ends in either order. Never 0. */
 uint32_t bs_tuple_hash(const struct bs_tuple *tuple);
 

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "bs_packet.h"
 #include "load.h"
 
 /* An IPv4 address in its IPv6 form, ::ffff:a.b.c.d (RFC 4291 2.5.5.2), lower half. */
@@ -40,21 +41,35 @@ ends_order(struct flow_end *a, struct flow_end *b)
 	return over;
 }
 
+/* An address times its four words of the key. Mapped IPv4 has but one word that is not 0. */
+static inline uint64_t
+end_mix(const struct flow_end *end, const uint64_t key[4])
+{
+	const uint64_t low = end->low ^ MAPPED_IPV4;
+
+	return (end->high >> 32) * key[0] + (uint32_t)end->high * key[1] + (low >> 32) * key[2] +
+	       (uint32_t)low * key[3];
+}
+
 /*
- * Multilinear: one odd constant a word, no multiplication waits for another.
- * The sum is good in its high bits only; the finalizer (xorshift, multiply)
- * carries them to all bits that are returned. Ends are in order.
+ * Multilinear: 32-bit words, each times a 64-bit word of the key, of which one
+ * waits for no other. For a key that is secret and random, two tuples of anybody's
+ * choice have the same sum with a probability of 2^-33 at most: they differ in a
+ * word, the difference is odd but for at most 31 factors of 2, and so the key's word
+ * alone makes of it 2^33 values or more, all alike probable. (Lemire, Kaser:
+ * Strongly universal string hashing is fast, 2014, section 3.) The finalizer
+ * (xorshift, multiply) carries the sum to all bits that are returned, also where
+ * many tuples differ by the same step. Ends are in order.
  */
 static inline uint32_t
-ends_hash(const struct flow_end *a, const struct flow_end *b, unsigned outer_vlan,
-	unsigned inner_vlan, unsigned transport)
+ends_hash(const struct flow_end *a, const struct flow_end *b, uint16_t outer_vlan,
+	uint16_t inner_vlan, unsigned transport, unsigned vni)
 {
-	uint64_t rest = (uint64_t)a->port << 48 | (uint64_t)b->port << 32 |
-			(uint64_t)(outer_vlan & 0xfff) << 20 | (uint64_t)(inner_vlan & 0xfff) << 8 |
-			(transport & 0xff);
-	uint64_t sum = a->high * 0x9e3779b97f4a7c15ull + a->low * 0xbf58476d1ce4e5b9ull +
-		       b->high * 0x94d049bb133111ebull + b->low * 0xd6e8feb86659fd93ull +
-		       rest * 0xa0761d6478bd642full;
+	const uint32_t ports = a->port | (uint32_t)b->port << 16;
+	const uint32_t vlans = outer_vlan | (uint32_t)inner_vlan << 16;
+	const uint32_t kind = (transport & 0xff) | vni << 8;
+	uint64_t sum = end_mix(a, &bs_tuple_key[0]) + end_mix(b, &bs_tuple_key[4]) +
+		       ports * bs_tuple_key[8] + vlans * bs_tuple_key[9] + kind * bs_tuple_key[10];
 	uint32_t hash;
 
 	sum ^= sum >> 32;

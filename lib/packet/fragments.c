@@ -197,9 +197,9 @@ read_first(const struct bs_packet *packet, const struct piece *piece, struct bs_
 	whole->len = base + length > packet->len ? base + length : packet->len;
 	if (bs_packet_parse_ip(whole, packet->l3) != BS_PARSE_OK)
 		return false;
-	/* it began behind the VLAN tags */
-	whole->tuple.vlan[0] = packet->tuple.vlan[0];
-	whole->tuple.vlan[1] = packet->tuple.vlan[1];
+	/* it began behind the VLAN tags, and the tunnel */
+	memcpy(whole->tuple.vlan, packet->tuple.vlan, sizeof(whole->tuple.vlan));
+	memcpy(whole->tuple.vni, packet->tuple.vni, sizeof(whole->tuple.vni));
 	whole->hash = bs_tuple_hash(&whole->tuple);
 	whole->vlan_count = packet->vlan_count;
 	whole->l4_checksum_partial = 0;

@@ -133,7 +133,7 @@ set_ends(struct bs_packet *packet, struct vlans vlans, struct flow_end from, str
 	struct bs_tuple *tuple = &packet->tuple;
 
 	packet->direction = (uint8_t)ends_order(&from, &to);
-	packet->hash = ends_hash(&from, &to, vlans.outer, vlans.inner, packet->l4_protocol);
+	packet->hash = ends_hash(&from, &to, vlans.outer, vlans.inner, packet->l4_protocol, 0);
 	store_be64(tuple->addr[0], from.high);
 	store_be64(tuple->addr[0] + 8, from.low);
 	store_be64(tuple->addr[1], to.high);
@@ -629,6 +629,8 @@ parse_tunnel(struct bs_packet *packet)
 	packet->ether_shim = ether_shim;
 	packet->tunnel_checksum_partial = partial;
 	memcpy(packet->tuple.vni, packet->data + geneve + 4, sizeof(packet->tuple.vni));
+	if (packet->hash != 0)
+		packet->hash = bs_tuple_hash(&packet->tuple);
 	return packet->parse;
 }
 

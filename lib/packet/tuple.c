@@ -9,6 +9,21 @@
 
 #define MARK_BYTES 64u
 
+/* The digits of pi behind the point, 64 bits a word. */
+uint64_t bs_tuple_key[BS_TUPLE_KEY_WORDS] = {
+	0x243f6a8885a308d3ull,
+	0x13198a2e03707344ull,
+	0xa4093822299f31d0ull,
+	0x082efa98ec4e6c89ull,
+	0x452821e638d01377ull,
+	0xbe5466cf34e90c6cull,
+	0xc0ac29b7c97c50ddull,
+	0x3f84d5b5b5470917ull,
+	0x9216d5d98979fb1bull,
+	0xd1310ba698dfb5acull,
+	0x2ffd72dbd01adfb7ull,
+};
+
 static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 uint32_t
@@ -22,7 +37,8 @@ bs_tuple_hash(const struct bs_tuple *tuple)
 		end[i].port = tuple->port[i];
 	}
 	ends_order(&end[0], &end[1]);
-	return ends_hash(&end[0], &end[1], tuple->vlan[0], tuple->vlan[1], tuple->transport);
+	return ends_hash(&end[0], &end[1], tuple->vlan[0], tuple->vlan[1], tuple->transport,
+		(unsigned)tuple->vni[0] << 16 | (unsigned)tuple->vni[1] << 8 | tuple->vni[2]);
 }
 
 uint32_t

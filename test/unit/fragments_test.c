@@ -125,6 +125,45 @@ fragments_of_tcp_are_pieces_of_its_stream(void **state)
 	bs_fragments_destroy(table);
 }
 
+/* What is behind the link header of a frame, in a Geneve tunnel with a VNI of 0x123456. */
+static enum bs_parse
+parse_in_tunnel(const struct frame *inner, struct frame *f, struct bs_packet *packet)
+{
+	frame_ether(f, 0x0800);
+	frame_ipv4(f, 17, 0xc0000201, 0xc0000202);
+	frame_udp(f, 55555, 6081, 8 + inner->n - inner->l3);
+	frame_u32(f, 0x0800);
+	frame_u32(f, 0x12345600);
+	frame_put(f, inner->bytes + inner->l3, inner->n - inner->l3);
+	frame_end_ip(f);
+	memset(packet, 0xa5, sizeof(*packet));
+	packet->data = f->bytes;
+	packet->caplen = packet->len = f->n;
+	packet->t_ns = T0;
+	return bs_packet_parse_geneve(packet);
+}
+
+static void
+fragments_in_a_tunnel_are_of_the_flow_in_it(void **state)
+{
+	struct bs_fragments *table = bs_fragments_create(16);
+	struct bs_packet packet, unfragmented;
+	struct frame whole, part, outer;
+
+	(void)state;
+	udp_datagram(&whole, 4, 3000);
+	assert_int_equal(parse_in_tunnel(&whole, &outer, &unfragmented), BS_PARSE_OK);
+	assert_int_equal(unfragmented.tuple.vni[0], 0x12);
+	for (unsigned offset = 0; offset < 2800; offset += 1400) {
+		frame_fragment(&part, &whole, 77, offset, 1400, true);
+		assert_int_equal(parse_in_tunnel(&part, &outer, &packet), BS_PARSE_FRAGMENT);
+		assert_true(bs_fragments_resolve(table, &packet));
+		assert_memory_equal(&packet.tuple, &unfragmented.tuple, sizeof(packet.tuple));
+		assert_int_equal(packet.hash, unfragmented.hash);
+	}
+	bs_fragments_destroy(table);
+}
+
 static void
 what_comes_before_its_first_fragment_or_too_late_is_nobodys(void **state)
 {
@@ -289,6 +328,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fragments_of_udp_have_the_ports_and_the_first_the_length),
 		cmocka_unit_test(fragments_of_tcp_are_pieces_of_its_stream),
+		cmocka_unit_test(fragments_in_a_tunnel_are_of_the_flow_in_it),
 		cmocka_unit_test(what_comes_before_its_first_fragment_or_too_late_is_nobodys),
 		cmocka_unit_test(bytes_behind_the_first_fragment_are_never_taken_for_ports),
 		cmocka_unit_test(first_fragments_without_a_whole_header_are_nobodys),

@@ -225,7 +225,8 @@ inner_packet_is_the_packet(void **state)
 	assert_memory_equal(p.tuple.addr, bare.tuple.addr, sizeof(p.tuple.addr));
 	assert_memory_equal(p.tuple.vni, "\x12\x34\x56", 3);
 	assert_int_equal(p.tuple.vlan[0], 0); /* the outer one is the underlay's */
-	assert_int_equal(p.hash, bare.hash);
+	assert_int_equal(p.hash, bs_tuple_hash(&p.tuple));
+	assert_int_not_equal(p.hash, bare.hash); /* it is of another network */
 	/* an IP packet may be in it as it is */
 	geneve(&f, 0x0800, NULL, 0);
 	geneve_end(&f);

@@ -92,11 +92,42 @@ every_part_of_the_key_changes_the_hash(void **state)
 		other.vlan[bit / 12] = (uint16_t)(other.vlan[bit / 12] ^ (1u << bit % 12));
 		assert_int_not_equal(bs_tuple_hash(&other), hash);
 	}
+	for (unsigned bit = 0; bit < 24; bit++) {
+		other = tuple;
+		other.vni[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		assert_int_not_equal(bs_tuple_hash(&other), hash);
+	}
 	other = tuple;
 	other.transport = 17;
 	assert_int_not_equal(bs_tuple_hash(&other), hash);
 	memset(&other, 0, sizeof(other));
 	assert_int_not_equal(bs_tuple_hash(&other), 0);
+}
+
+/* Words that look random: splitmix64 (Steele et al., OOPSLA 2014). Seed 0: the default key. */
+static void
+use_key(uint64_t seed)
+{
+	static uint64_t defaults[BS_TUPLE_KEY_WORDS];
+
+	if (defaults[0] == 0)
+		memcpy(defaults, bs_tuple_key, sizeof(defaults));
+	memcpy(bs_tuple_key, defaults, sizeof(defaults));
+	for (unsigned i = 0; i < BS_TUPLE_KEY_WORDS && seed != 0; i++) {
+		uint64_t z = seed += 0x9e3779b97f4a7c15ull;
+
+		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+		z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+		bs_tuple_key[i] = z ^ z >> 31;
+	}
+}
+
+static int
+default_key(void **state)
+{
+	(void)state;
+	use_key(0);
+	return 0;
 }
 
 /*
@@ -106,14 +137,12 @@ every_part_of_the_key_changes_the_hash(void **state)
  * evenly than chance, hence no lower bound.
  */
 static void
-neighbouring_flows_spread_evenly(void **state)
+spread_of_neighbours(unsigned version, double *low_chi, double *high_chi)
 {
-	static unsigned low[256], high[256];
-	struct bs_tuple tuple = parse_ends(4, 0x0a000001, 40000, 0x0a000002, 80).tuple;
+	struct bs_tuple tuple = parse_ends(version, 0x0a000001, 40000, 0x0a000002, 80).tuple;
+	unsigned low[256] = {0}, high[256] = {0};
 	const double expected = 64 * 1024 / 256.0;
-	double low_chi = 0, high_chi = 0;
 
-	(void)state;
 	for (unsigned client = 0; client < 64; client++) {
 		for (unsigned port = 0; port < 1024; port++) {
 			tuple.addr[0][14] = 1;
@@ -125,12 +154,83 @@ neighbouring_flows_spread_evenly(void **state)
 			high[hash >> 24]++;
 		}
 	}
+	*low_chi = *high_chi = 0;
 	for (unsigned i = 0; i < 256; i++) {
-		low_chi += (low[i] - expected) * (low[i] - expected) / expected;
-		high_chi += (high[i] - expected) * (high[i] - expected) / expected;
+		*low_chi += (low[i] - expected) * (low[i] - expected) / expected;
+		*high_chi += (high[i] - expected) * (high[i] - expected) / expected;
 	}
-	assert_true(low_chi < 368);
-	assert_true(high_chi < 368);
+}
+
+static void
+neighbouring_flows_spread_evenly_with_any_key(void **state)
+{
+	double low, high;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 32; seed++) {
+		use_key(seed);
+		spread_of_neighbours(seed % 2 ? 6 : 4, &low, &high);
+		assert_true(low < 368);
+		assert_true(high < 368);
+	}
+}
+
+#define BUCKETS 65536u
+#define CRAFTED 512u
+
+/* Who knows the key finds client ends whose flows all lie in one bucket. */
+static void
+craft(struct bs_tuple crafted[CRAFTED])
+{
+	struct bs_tuple tuple = parse_ends(4, 0x0a000001, 40000, 0xac100001, 80).tuple;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; n < CRAFTED; i++) {
+		tuple.addr[0][13] = (uint8_t)(i >> 24);
+		tuple.addr[0][14] = (uint8_t)(i >> 16);
+		tuple.addr[0][15] = (uint8_t)(i >> 8);
+		tuple.port[0] = (uint16_t)(1024 + (i & 0xff));
+		if (bs_tuple_hash(&tuple) % BUCKETS == 0)
+			crafted[n++] = tuple;
+	}
+}
+
+/*
+ * 512 flows in 65536 buckets make 2 pairs in the mean; that a bucket gets 5 of
+ * them happens once in 10^7 keys (512^5 / 5! / 65536^4).
+ */
+static void
+flows_crafted_to_collide_spread_with_another_key(void **state)
+{
+	static struct bs_tuple crafted[CRAFTED];
+	static unsigned flows[BUCKETS];
+	unsigned longest = 0;
+
+	(void)state;
+	use_key(0);
+	craft(crafted);
+	for (uint64_t seed = 1; seed < 64; seed++) {
+		use_key(seed);
+		memset(flows, 0, sizeof(flows));
+		for (unsigned i = 0; i < CRAFTED; i++) {
+			unsigned n = ++flows[bs_tuple_hash(&crafted[i]) % BUCKETS];
+
+			longest = n > longest ? n : longest;
+		}
+	}
+	assert_true(longest <= 4);
+}
+
+static void
+any_key_is_of_both_directions(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed < 16; seed++) {
+		use_key(seed);
+		both_directions_have_one_tuple_and_hash(state);
+		ends_in_either_order_hash_alike(state);
+		every_part_of_the_key_changes_the_hash(state);
+	}
 }
 
 static void
@@ -187,7 +287,11 @@ main(void)
 		cmocka_unit_test(both_directions_have_one_tuple_and_hash),
 		cmocka_unit_test(ends_in_either_order_hash_alike),
 		cmocka_unit_test(every_part_of_the_key_changes_the_hash),
-		cmocka_unit_test(neighbouring_flows_spread_evenly),
+		cmocka_unit_test_teardown(
+			neighbouring_flows_spread_evenly_with_any_key, default_key),
+		cmocka_unit_test_teardown(
+			flows_crafted_to_collide_spread_with_another_key, default_key),
+		cmocka_unit_test_teardown(any_key_is_of_both_directions, default_key),
 		cmocka_unit_test(endpoints_are_written),
 		cmocka_unit_test(addresses_are_read),
 	};
