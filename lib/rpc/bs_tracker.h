@@ -60,10 +60,16 @@ struct bs_tracker_config {
 #define BS_TRACK_COUNTERS(X)                                                                       \
 	X(FLOWS_CREATED, "flows_created", "flows seen first")                                      \
 	X(FLOWS_EXPIRED, "flows_expired", "flows forgotten after idling")                          \
-	X(FLOWS_EVICTED, "flows_evicted", "idlest flows forgotten because the table was full")     \
-	X(FLOWS_REFUSED, "flows_refused", "packets not followed: flow table full of busy flows")   \
+	X(FLOWS_EVICTED, "flows_evicted",                                                          \
+		"idlest flows with nothing open forgotten because the table was full")             \
+	X(FLOWS_EVICTED_OPEN, "flows_evicted_open",                                                \
+		"flows with RPCs open, idle for 10 s, forgotten because the table was full")       \
+	X(FLOWS_REFUSED, "flows_refused",                                                          \
+		"packets not followed: flow table full of busy flows with RPCs open")              \
 	X(RPCS, "rpcs", "RPCs begun")                                                              \
-	X(RPCS_REFUSED, "rpcs_refused", "RPCs not followed: RPC table full")                       \
+	X(RPCS_EVICTED, "rpcs_evicted",                                                            \
+		"RPCs put out before they were over, after a silence, because the table was full") \
+	X(RPCS_REFUSED, "rpcs_refused", "RPCs not followed: RPC table full of younger ones")       \
 	X(MARKS_LOST, "marks_lost", "evidence not kept: mark pool empty")                          \
 	X(RECORDS, "records", "records put into the sink")                                         \
 	X(RECORDS_LOST, "records_lost", "record groups the sink had no room for")                  \

@@ -11,9 +11,17 @@
 #include <string.h>
 
 #define CLOSED_LINGER_NS 1000000000ull /* for stray packets after the end */
-#define ONE_SIDED_NS 10000000000ull    /* one end has sent and nothing is open: a scan, a flood */
+#define ONE_SIDED_NS 10000000000ull    /* not both ends speak, nothing is open: a scan, a flood */
 #define ADVANCE_MAX 64u
-#define EVICT_MAX 64u /* flows looked at to make room for one */
+
+/*
+ * Flows looked at to make room for one. After so many in vain, a full table of
+ * flows that are in use would cost as many cache misses for each packet.
+ */
+#define EVICT_MAX 64u
+#define EVICT_AGAIN_MAX 4u
+#define EVICT_AGAIN_NS 10000000ull
+#define EVICT_OPEN_NS 10000000000ull /* without a packet, flows go that have RPCs open, too */
 
 int
 flow_table_init(struct bs_tracker *tracker)
@@ -34,7 +42,8 @@ flow_table_init(struct bs_tracker *tracker)
 	for (uint32_t i = 0; i < chunks; i++)
 		tracker->chunks[i].next = i + 1 < chunks ? i + 1 : NONE;
 	tracker->flow_free = tracker->chunk_free = 0;
-	memset(tracker->wheel, 0xff, sizeof(tracker->wheel));
+	for (unsigned i = 0; i < WHEEL_SLOTS; i++)
+		tracker->wheel[i].first = tracker->wheel[i].last = NONE;
 	tracker->wheel_width_ns = tracker->config.idle_ns / (WHEEL_SLOTS / 2) + 1;
 	return 0;
 }
@@ -75,22 +84,58 @@ wheel_insert(struct bs_tracker *tracker, struct flow *flow, uint64_t t_due)
 	if (position > furthest)
 		position = furthest;
 	flow->wheel_slot = (uint16_t)(position % WHEEL_SLOTS);
-	flow->wheel_prev = NONE;
-	flow->wheel_next = tracker->wheel[flow->wheel_slot];
-	if (flow->wheel_next != NONE)
-		tracker->flows[flow->wheel_next].wheel_prev = at;
-	tracker->wheel[flow->wheel_slot] = at;
+	flow->wheel_t_last = (uint32_t)flow->t_last;
+	tracker->wheel_used[flow->wheel_slot / 64] |= 1ull << flow->wheel_slot % 64;
+	flow->wheel_prev = tracker->wheel[flow->wheel_slot].last;
+	flow->wheel_next = NONE;
+	if (flow->wheel_prev != NONE)
+		tracker->flows[flow->wheel_prev].wheel_next = at;
+	else
+		tracker->wheel[flow->wheel_slot].first = at;
+	tracker->wheel[flow->wheel_slot].last = at;
 }
 
 static void
 wheel_remove(struct bs_tracker *tracker, struct flow *flow)
 {
+	const unsigned slot = flow->wheel_slot;
+
 	if (flow->wheel_prev != NONE)
 		tracker->flows[flow->wheel_prev].wheel_next = flow->wheel_next;
 	else
-		tracker->wheel[flow->wheel_slot] = flow->wheel_next;
+		tracker->wheel[slot].first = flow->wheel_next;
 	if (flow->wheel_next != NONE)
 		tracker->flows[flow->wheel_next].wheel_prev = flow->wheel_prev;
+	else
+		tracker->wheel[slot].last = flow->wheel_prev;
+	if (tracker->wheel[slot].first == NONE)
+		tracker->wheel_used[slot / 64] &= ~(1ull << slot % 64);
+}
+
+/* The position of the first slot behind `position` that has flows; UINT64_MAX: there is none. */
+static uint64_t
+wheel_next_used(const struct bs_tracker *tracker, uint64_t position)
+{
+	const uint64_t end = tracker->wheel_position + WHEEL_SLOTS;
+
+	for (position++; position < end; position = (position | 63) + 1) {
+		const unsigned slot = position % WHEEL_SLOTS;
+		const uint64_t used = tracker->wheel_used[slot / 64] >> slot % 64;
+
+		if (used != 0) {
+			position += (unsigned)__builtin_ctzll(used);
+			return position < end ? position : UINT64_MAX;
+		}
+	}
+	return UINT64_MAX;
+}
+
+/* Have both ends spoken? That a SYN was answered does not tell: its sender may not exist. */
+static bool
+is_two_sided(const struct flow *flow)
+{
+	return flow->sent == 3 && !(flow->isn_known[FROM_SERVICE] &&
+					  flow->dir[FROM_SERVICE].acked == flow->isn[FROM_SERVICE]);
 }
 
 static uint64_t
@@ -100,7 +145,7 @@ flow_due(const struct bs_tracker *tracker, const struct flow *flow)
 
 	if (flow->state == FLOW_CLOSED && linger > CLOSED_LINGER_NS)
 		linger = CLOSED_LINGER_NS;
-	else if (flow->sent != 3 && flow->rpc_first == NONE && linger > ONE_SIDED_NS)
+	else if (linger > ONE_SIDED_NS && flow->rpc_first == NONE && !is_two_sided(flow))
 		linger = ONE_SIDED_NS;
 	return flow->t_last + linger;
 }
@@ -336,39 +381,77 @@ take_role(struct bs_tracker *tracker, struct flow *flow, const struct role *role
 
 /* --- making and forgetting -------------------------------------------------- */
 
-/*
- * Makes room: of the flows that are due first, takes one that has nothing open.
- * Those found to be due later than where they are in the wheel are put right.
- */
+/* Has it had packets, or a request, since it was put at this position of the wheel? */
 static bool
-flow_evict(struct bs_tracker *tracker, uint64_t t)
+is_misplaced(const struct bs_tracker *tracker, const struct flow *flow, uint64_t position)
 {
-	struct flow *idlest = NULL;
-	unsigned left = EVICT_MAX;
+	return flow->wheel_t_last != (uint32_t)flow->t_last ||
+	       (flow_due(tracker, flow) / tracker->wheel_width_ns > position &&
+		       position + 1 < tracker->wheel_position + WHEEL_SLOTS);
+}
 
-	for (unsigned i = 1; i < WHEEL_SLOTS && left > 0; i++) {
-		const uint64_t position = tracker->wheel_position + i;
-		uint32_t at = tracker->wheel[position % WHEEL_SLOTS];
+static bool
+is_idle(const struct flow *flow, uint64_t t)
+{
+	return t > flow->t_last && t - flow->t_last >= EVICT_OPEN_NS;
+}
+
+/* Of an opaque flow, the last turn stays until the next; what has been answered is not open. */
+static bool
+has_open(const struct flow *flow)
+{
+	return flow->rpc_count > flow->turn_answered;
+}
+
+/*
+ * Of the flows that are due first: the first that has nothing open; else the
+ * first that has, but is idle; else, of those that were used since they were put in
+ * the wheel, that which is now due first and has nothing open; NULL: there is none.
+ * Those are put right.
+ */
+static struct flow *
+find_evictable(struct bs_tracker *tracker, uint64_t t)
+{
+	const bool again = t - tracker->t_flow_evict_long < EVICT_AGAIN_NS;
+	uint64_t position = wheel_next_used(tracker, tracker->wheel_position);
+	unsigned left = again ? EVICT_AGAIN_MAX : EVICT_MAX;
+	struct flow *idle = NULL, *used = NULL;
+
+	for (; position != UINT64_MAX && left > 0; position = wheel_next_used(tracker, position)) {
+		uint32_t at = tracker->wheel[position % WHEEL_SLOTS].first;
 
 		for (; at != NONE && left > 0; left--) {
 			struct flow *flow = &tracker->flows[at];
+			const bool open = has_open(flow);
 
 			at = flow->wheel_next;
-			if (flow_due(tracker, flow) / tracker->wheel_width_ns > position &&
-				position + 1 < tracker->wheel_position + WHEEL_SLOTS)
+			if (is_misplaced(tracker, flow, position)) {
 				wheel_move(tracker, flow);
-			if (flow->rpc_first == NONE &&
-				(idlest == NULL || flow->t_last < idlest->t_last))
-				idlest = flow;
+				if (!open && (used == NULL || flow_due(tracker, flow) <
+								      flow_due(tracker, used)))
+					used = flow;
+			} else if (!open) {
+				return flow;
+			} else if (idle == NULL && is_idle(flow, t)) {
+				idle = flow;
+			}
 		}
-		if (idlest != NULL &&
-			flow_due(tracker, idlest) / tracker->wheel_width_ns <= position)
-			break;
 	}
-	if (idlest == NULL)
+	if (!again)
+		tracker->t_flow_evict_long = t;
+	return idle != NULL ? idle : used;
+}
+
+/* Makes room for a flow. */
+static bool
+flow_evict(struct bs_tracker *tracker, uint64_t t)
+{
+	struct flow *flow = find_evictable(tracker, t);
+
+	if (flow == NULL)
 		return false;
-	flow_forget(tracker, idlest, BS_OUTCOME_UNANSWERED, t);
-	count(tracker, BS_TRACK_FLOWS_EVICTED, 1);
+	count(tracker, has_open(flow) ? BS_TRACK_FLOWS_EVICTED_OPEN : BS_TRACK_FLOWS_EVICTED, 1);
+	flow_forget(tracker, flow, BS_OUTCOME_IN_PROGRESS, t);
 	return true;
 }
 
@@ -486,7 +569,7 @@ flow_advance(struct bs_tracker *tracker, uint64_t t)
 	if (tracker->flow_count == 0)
 		return;
 	while (tracker->wheel_position < now && left > 0) {
-		uint32_t at = tracker->wheel[(tracker->wheel_position + 1) % WHEEL_SLOTS];
+		uint32_t at = tracker->wheel[(tracker->wheel_position + 1) % WHEEL_SLOTS].first;
 
 		if (at == NONE) {
 			tracker->wheel_position++;

@@ -139,8 +139,7 @@ request_begins(struct step *step, const struct bs_frame *frame)
 		return;
 	rpc = rpc_make(step, frame->id, frame->has_id);
 	if (rpc == NULL) {
-		if (!frame->oneway)
-			step->flow->refused++;
+		rpc_refused(step->flow, frame->oneway);
 		return;
 	}
 	dir->rpc = index_of_rpc(step->tracker, rpc);
@@ -178,7 +177,7 @@ message_head(struct step *step, const struct bs_frame *frame)
 			response_begins(step, frame);
 		break;
 	case BS_ROLE_INTERIM:
-		if (flow->rpc_open != NONE)
+		if (flow->rpc_open != NONE && tracker->rpcs[flow->rpc_open].refused_before == 0)
 			tracker->rpcs[flow->rpc_open].interims++;
 		break;
 	case BS_ROLE_PUSH:
@@ -244,13 +243,18 @@ turn_request(struct step *step, struct rpc *rpc)
 {
 	struct flow *flow = step->flow;
 
+	if (flow->refused > 0 && !flow->turn_answered)
+		return; /* more of what is not followed */
 	if (rpc == NULL || flow->turn_answered) {
 		if (rpc != NULL)
 			rpc_message_ended(step, rpc, FROM_SERVICE, flow->dir[FROM_SERVICE].next);
 		flow->turn_answered = 0;
+		flow->refused = 0;
 		rpc = rpc_make(step, 0, false);
-		if (rpc == NULL)
+		if (rpc == NULL) {
+			rpc_refused(flow, 0);
 			return;
+		}
 		bs_operation_template("", 0, rpc->label, &rpc->operation_hash);
 	}
 	step->tracked->rpc_id = rpc->id;
@@ -264,8 +268,10 @@ turn_response(struct step *step, struct rpc *rpc)
 	struct flow *flow = step->flow;
 	const struct direction *dir = &flow->dir[FROM_SERVICE];
 
-	if (rpc == NULL)
-		return; /* the server speaks first */
+	if (rpc == NULL) { /* the server speaks first, or answers what is not followed */
+		flow->turn_answered = flow->refused > 0;
+		return;
+	}
 	step->tracked->rpc_id = rpc->id;
 	step->tracked->rpc = index_of_rpc(step->tracker, rpc);
 	if (!flow->turn_answered) {

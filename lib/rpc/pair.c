@@ -46,6 +46,19 @@ give_up_before(
 	}
 }
 
+/* How many of the requests that are not followed were answered in a gap is not known. */
+static void
+forget_refused(struct bs_tracker *tracker, struct flow *flow)
+{
+	struct rpc *rpc = rpc_of(tracker, flow->rpc_open);
+	uint32_t *refused = rpc != NULL ? &rpc->refused_before : &flow->refused;
+
+	if (*refused == 0)
+		return;
+	*refused = 0;
+	*(rpc != NULL ? &rpc->gap_before : &flow->request_gap) = 1;
+}
+
 /*
  * After bytes of responses went missing. A request says, by its ACK, which
  * response bytes its sender had: those before cannot be its answer. So the
@@ -73,10 +86,13 @@ pair_after_gap(struct step *step, uint32_t begin)
 				: 1;
 		candidate = rpc;
 	}
-	if (candidate != NULL && (alike > 1 || seq_before(flow->dir[TO_SERVICE].next, step->ack) ||
+	if (candidate != NULL && (alike > 1 || candidate->refused_before > 0 ||
+					 seq_before(flow->dir[TO_SERVICE].next, step->ack) ||
 					 is_gap_behind(tracker, flow, candidate)))
 		candidate = NULL;
 	give_up_before(tracker, flow, candidate, begin);
+	if (candidate == NULL)
+		forget_refused(tracker, flow);
 	return candidate;
 }
 

@@ -17,6 +17,15 @@
 /* With the stays of both directions and a blocker, all marks fit a path. */
 #define MARKS_PER_RPC (BS_PATH_MAX_MARKS - 2 * STAYS * STAY_PARTS - 1)
 
+/*
+ * Which RPCs make room when all slots are taken, and how many slots are looked at
+ * for one; if none can go, for how long nobody looks again.
+ */
+#define EVICT_IDLE_NS 1000000000ull    /* no packet of its flow came for so long */
+#define EVICT_SILENT_NS 10000000000ull /* or, of a flow in use, no byte of it */
+#define EVICT_LOOKS 64u
+#define EVICT_AGAIN_NS 10000000ull
+
 int
 rpc_table_init(struct bs_tracker *tracker)
 {
@@ -45,12 +54,16 @@ rpc_table_fini(struct bs_tracker *tracker)
 	free(tracker->marks);
 }
 
+__extension__ typedef unsigned __int128 uint128;
+
 static uint32_t *
 key_bucket(struct bs_tracker *tracker, uint32_t flow, uint64_t key)
 {
-	uint64_t mixed = (key ^ ((uint64_t)flow << 32)) * 0x9e3779b97f4a7c15ull;
+	/* as tuples are hashed: protocol IDs are of the clients' choice */
+	const uint128 mixed = (uint128)(key + bs_tuple_key[0]) * (flow + bs_tuple_key[1]);
+	const uint64_t folded = (uint64_t)(mixed >> 64) ^ (uint64_t)mixed;
 
-	return &tracker->rpc_buckets[(mixed >> 32) & tracker->rpc_mask];
+	return &tracker->rpc_buckets[folded >> 32 & tracker->rpc_mask];
 }
 
 struct service_state *
@@ -127,45 +140,6 @@ flow_append(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc)
 	rpc->refused_before = flow->refused;
 	flow->request_gap = 0;
 	flow->refused = 0;
-}
-
-struct rpc *
-rpc_make(struct step *step, uint64_t key, bool has_key)
-{
-	struct bs_tracker *tracker = step->tracker;
-	struct flow *flow = step->flow;
-	const struct direction *dir = &flow->dir[TO_SERVICE];
-	uint32_t at = tracker->rpc_free, *bucket;
-	struct rpc *rpc;
-
-	/* one connection must not take the slots of all others */
-	if (at == NONE || flow->rpc_count > tracker->rpc_mask / 2) {
-		count(tracker, BS_TRACK_RPCS_REFUSED, 1);
-		return NULL;
-	}
-	rpc = &tracker->rpcs[at];
-	tracker->rpc_free = rpc->next;
-	memset(rpc, 0, offsetof(struct rpc, label));
-	rpc->id = id_for(step, rpc);
-	rpc->marks = NONE;
-	rpc->done_prev = rpc->done_next = NONE;
-	rpc->state = RPC_REQUEST;
-	rpc->outcome = BS_OUTCOME_COUNT;
-	rpc->begin[TO_SERVICE] = dir->message_begin;
-	rpc->t_first[TO_SERVICE] = dir->t_message;
-	rpc->ack_at_request = step->ack;
-	flow_append(tracker, flow, rpc);
-	rpc->has_key = has_key;
-	rpc->key = key;
-	if (has_key) {
-		bucket = key_bucket(tracker, rpc->flow, key);
-		rpc->bucket_next = *bucket;
-		*bucket = at;
-	}
-	__atomic_store_n(&tracker->rpc_count, tracker->rpc_count + 1, __ATOMIC_RELAXED);
-	add(&service_of(tracker, flow)->counters.rpcs, 1);
-	count(tracker, BS_TRACK_RPCS, 1);
-	return rpc;
 }
 
 void
@@ -329,6 +303,168 @@ rpc_release(struct bs_tracker *tracker, struct rpc *rpc)
 	rpc->next = tracker->rpc_free;
 	tracker->rpc_free = at;
 	__atomic_store_n(&tracker->rpc_count, tracker->rpc_count - 1, __ATOMIC_RELAXED);
+}
+
+/* What an RPC that ends before its time came to, if that is not decided: `outcome`. */
+static void
+decide_outcome(struct bs_tracker *tracker, struct flow *flow, struct rpc *rpc, unsigned outcome)
+{
+	if (flow->turn_answered && flow->rpc_open == index_of_rpc(tracker, rpc)) {
+		rpc->outcome = BS_OUTCOME_ANSWERED;
+		rpc->bytes[FROM_SERVICE] =
+			(uint32_t)(rpc->end[FROM_SERVICE] - rpc->begin[FROM_SERVICE]);
+		flow->turn_answered = 0;
+	}
+	if (rpc->outcome == BS_OUTCOME_COUNT)
+		rpc->outcome = rpc_is_quiet(rpc) ? BS_OUTCOME_ONEWAY : (uint8_t)outcome;
+}
+
+/* --- room for others ------------------------------------------------------- */
+
+/* One connection must not take the slots of all others. */
+static bool
+has_share(const struct bs_tracker *tracker, const struct flow *flow)
+{
+	return flow->rpc_count <= tracker->rpc_mask / 2;
+}
+
+static bool
+has_room(const struct bs_tracker *tracker, const struct flow *flow)
+{
+	return tracker->rpc_free != NONE && has_share(tracker, flow);
+}
+
+/* Is nothing to be expected of an RPC? The packet in hand does not count for its flow yet. */
+static bool
+is_abandoned(const struct step *step, const struct rpc *rpc)
+{
+	const struct bs_tracker *tracker = step->tracker;
+	const struct flow *flow = &tracker->flows[rpc->flow];
+	const uint32_t at = index_of_rpc(tracker, rpc);
+	uint64_t t_last = 0;
+
+	if (flow != step->flow && step->t > flow->t_last && step->t - flow->t_last >= EVICT_IDLE_NS)
+		return true;
+	for (unsigned d = 0; d < 2; d++) {
+		const struct direction *dir = &flow->dir[d];
+		const uint64_t t = dir->rpc == at ? dir->t_progress : rpc->t_last[d];
+
+		t_last = t > t_last ? t : t_last;
+		t_last = rpc->t_first[d] > t_last ? rpc->t_first[d] : t_last;
+	}
+	return step->t > t_last && step->t - t_last >= EVICT_SILENT_NS;
+}
+
+void
+rpc_refused(struct flow *flow, unsigned oneway)
+{
+	flow->rpc_seen = 1;
+	if (oneway == 0)
+		flow->refused++;
+	else if (oneway == BS_ONEWAY_UNLESS_ANSWERED)
+		flow->request_gap = flow->pipelined = 1;
+}
+
+/*
+ * The answer to an RPC that is given up may yet come. By order it must not be
+ * taken for that of the next: which one is not followed is told to that.
+ */
+static void
+keep_place(struct bs_tracker *tracker, struct flow *flow, const struct rpc *rpc)
+{
+	const uint32_t at = skip_done(tracker, rpc->next);
+	struct rpc *next = at == NONE ? NULL : &tracker->rpcs[at];
+	uint32_t *refused = next != NULL ? &next->refused_before : &flow->refused;
+	uint8_t *gap = next != NULL ? &next->gap_before : &flow->request_gap;
+
+	if (rpc->t_first[FROM_SERVICE] != 0 || rpc->has_key)
+		return;
+	*refused += rpc->refused_before + (rpc->oneway == 0);
+	*gap |= rpc->gap_before;
+	if (rpc->oneway == BS_ONEWAY_UNLESS_ANSWERED)
+		*gap = flow->pipelined = 1;
+}
+
+/* Puts out an RPC before its time, so that others find room. */
+static void
+rpc_put_out(struct bs_tracker *tracker, struct rpc *rpc, uint64_t t)
+{
+	struct flow *flow = &tracker->flows[rpc->flow];
+
+	if (rpc->state != RPC_DONE) {
+		keep_place(tracker, flow, rpc);
+		decide_outcome(tracker, flow, rpc, BS_OUTCOME_IN_PROGRESS);
+		rpc_done(tracker, rpc);
+	}
+	emit_rpc(tracker, flow, rpc, t);
+	rpc_release(tracker, rpc);
+	count(tracker, BS_TRACK_RPCS_EVICTED, 1);
+}
+
+/*
+ * Makes room for an RPC of the flow in hand: in its share if it has used that up,
+ * else anywhere. The hand goes round, so that of those that nobody answers, which
+ * took slot by slot, the oldest is found first.
+ */
+static bool
+rpc_evict(const struct step *step)
+{
+	struct bs_tracker *tracker = step->tracker;
+	const bool own = !has_share(tracker, step->flow);
+
+	if (!own && step->t - tracker->t_rpc_evict_failed < EVICT_AGAIN_NS)
+		return false;
+	for (unsigned i = 0; i < (own ? 1 : EVICT_LOOKS); i++) {
+		struct rpc *rpc = &tracker->rpcs[own ? step->flow->rpc_first : tracker->rpc_hand];
+
+		tracker->rpc_hand = (tracker->rpc_hand + !own) & tracker->rpc_mask;
+		if (is_abandoned(step, rpc)) {
+			rpc_put_out(tracker, rpc, step->t);
+			return true;
+		}
+	}
+	if (!own)
+		tracker->t_rpc_evict_failed = step->t;
+	return false;
+}
+
+struct rpc *
+rpc_make(struct step *step, uint64_t key, bool has_key)
+{
+	struct bs_tracker *tracker = step->tracker;
+	struct flow *flow = step->flow;
+	const struct direction *dir = &flow->dir[TO_SERVICE];
+	uint32_t at, *bucket;
+	struct rpc *rpc;
+
+	if (!has_room(tracker, flow) && !rpc_evict(step)) {
+		count(tracker, BS_TRACK_RPCS_REFUSED, 1);
+		return NULL;
+	}
+	at = tracker->rpc_free;
+	rpc = &tracker->rpcs[at];
+	tracker->rpc_free = rpc->next;
+	memset(rpc, 0, offsetof(struct rpc, label));
+	rpc->id = id_for(step, rpc);
+	rpc->marks = NONE;
+	rpc->done_prev = rpc->done_next = NONE;
+	rpc->state = RPC_REQUEST;
+	rpc->outcome = BS_OUTCOME_COUNT;
+	rpc->begin[TO_SERVICE] = dir->message_begin;
+	rpc->t_first[TO_SERVICE] = dir->t_message;
+	rpc->ack_at_request = step->ack;
+	flow_append(tracker, flow, rpc);
+	rpc->has_key = has_key;
+	rpc->key = key;
+	if (has_key) {
+		bucket = key_bucket(tracker, rpc->flow, key);
+		rpc->bucket_next = *bucket;
+		*bucket = at;
+	}
+	__atomic_store_n(&tracker->rpc_count, tracker->rpc_count + 1, __ATOMIC_RELAXED);
+	add(&service_of(tracker, flow)->counters.rpcs, 1);
+	count(tracker, BS_TRACK_RPCS, 1);
+	return rpc;
 }
 
 struct rpc *
@@ -522,14 +658,7 @@ rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uin
 	while (flow->rpc_first != NONE) {
 		struct rpc *rpc = &tracker->rpcs[flow->rpc_first];
 
-		if (flow->turn_answered && flow->rpc_open == flow->rpc_first) {
-			rpc->outcome = BS_OUTCOME_ANSWERED;
-			rpc->bytes[FROM_SERVICE] =
-				(uint32_t)(rpc->end[FROM_SERVICE] - rpc->begin[FROM_SERVICE]);
-			flow->turn_answered = 0;
-		}
-		if (rpc->outcome == BS_OUTCOME_COUNT)
-			rpc->outcome = rpc_is_quiet(rpc) ? BS_OUTCOME_ONEWAY : (uint8_t)outcome;
+		decide_outcome(tracker, flow, rpc, outcome);
 		emit_rpc(tracker, flow, rpc, t);
 		rpc_release(tracker, rpc);
 	}

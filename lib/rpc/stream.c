@@ -260,7 +260,8 @@ begin_stream(struct flow *flow, unsigned d, uint32_t isn, uint8_t wscale, uint64
 	flow->round_trip[d].t_sent = t;
 	flow->round_trip[d].seq = isn + 1;
 	dir->started = 1;
-	dir->next = dir->high = dir->acked = isn + 1;
+	dir->next = dir->high = isn + 1;
+	dir->acked = isn;
 	dir->wscale = wscale;
 	flow->isn[d] = isn;
 	flow->isn_known[d] = 1;

@@ -137,8 +137,11 @@ struct flow {
 	uint32_t depart_first;		/* first whose request has not departed */
 	uint32_t rpc_count;
 	uint32_t pending; /* RPCs that its service has and has not begun to answer */
-	uint32_t refused; /* requests since the last one followed, not followed for lack of room */
+	/* Requests since the last one followed, not followed for lack of room; by turn: the one in
+	 * progress is not. */
+	uint32_t refused;
 	uint32_t wheel_prev, wheel_next;
+	uint32_t wheel_t_last; /* lower half of t_last when it was put there */
 	uint16_t wheel_slot;
 	uint16_t ip_id_last[2];
 	uint8_t ip_id_run;  /* IDs from the service that followed each other by one */
@@ -258,13 +261,19 @@ struct bs_tracker {
 	uint32_t *flow_buckets, flow_mask;
 	struct flow *flows;
 	uint32_t flow_free, flow_count, flow_max;
-	uint32_t wheel[WHEEL_SLOTS];
+	struct {
+		uint32_t first, last; /* in the order in which they were put there */
+	} wheel[WHEEL_SLOTS];
+	uint64_t wheel_used[WHEEL_SLOTS / 64];	 /* bit per slot that has flows */
 	uint64_t wheel_width_ns, wheel_position; /* in slots since the epoch */
+	uint64_t t_flow_evict_long;		 /* when many were looked at in vain */
 	uint32_t stream_counter;
 
 	uint32_t *rpc_buckets, rpc_mask;
 	struct rpc *rpcs;
 	uint32_t rpc_free, rpc_count;
+	uint32_t rpc_hand;	     /* slot that is looked at next to make room */
+	uint64_t t_rpc_evict_failed; /* when none was found that could go */
 
 	struct mark_node *marks;
 	uint32_t mark_free;
@@ -436,6 +445,8 @@ void rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome);
 void rpc_quiet_over(struct bs_tracker *tracker, struct flow *flow, uint32_t until);
 /* A turn: the service has begun to answer, so it does not owe this RPC anything. */
 void rpc_no_longer_pending(struct bs_tracker *tracker, struct rpc *rpc);
+/* Requests that are not followed may be answered: then not in the place of another. */
+void rpc_refused(struct flow *flow, unsigned oneway);
 /* Puts out those of a flow's RPCs that are finished and, over TCP, ACKed. */
 void rpc_settle(struct bs_tracker *tracker, struct flow *flow, uint64_t t);
 void rpc_end_all(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t);

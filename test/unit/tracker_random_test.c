@@ -119,7 +119,7 @@ random_own(
 }
 
 static void
-run_at_random(const char *protocol, bool own_buffers, uint64_t seed)
+run_at_random(const char *protocol, bool own_buffers, uint64_t seed, uint64_t *evicted)
 {
 	struct rig *rig = rig_new(protocol, 80);
 	struct bs_track_handle handles[HANDLES] = {0};
@@ -127,7 +127,7 @@ run_at_random(const char *protocol, bool own_buffers, uint64_t seed)
 	uint64_t t = SEC, full;
 
 	rig->config.own_buffers = own_buffers;
-	rig->config.idle_ns = 5 * SEC;
+	rig->config.idle_ns = (seed & 1 ? 5 : 60) * SEC;
 	rig->config.max_rpcs = 64;
 	rig_start(rig);
 	for (unsigned i = 0; i < PACKETS; i++) {
@@ -149,6 +149,7 @@ run_at_random(const char *protocol, bool own_buffers, uint64_t seed)
 	assert_int_equal(bs_tracker_flows(rig->tracker), 0);
 	assert_int_equal(bs_tracker_open_rpcs(rig->tracker), 0);
 	assert_true(rig_counter(rig, BS_TRACK_RPCS) > 1000);
+	*evicted += rig_counter(rig, BS_TRACK_RPCS_EVICTED);
 	rig->told_count = 0;
 	full = rig_counter(rig, BS_TRACK_REASSEMBLY_FULL);
 
@@ -171,9 +172,12 @@ anything_at_all_leaves_valid_records_and_whole_tables(void **state)
 {
 	static const char *const protocols[] = {"http1", "resp", "opaque", NULL};
 
+	uint64_t evicted = 0;
+
 	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++)
-		run_at_random(protocols[i % 4], i / 4 % 2, 0x9e3779b97f4a7c15ull + i);
+		run_at_random(protocols[i % 4], i / 4 % 2, 0x9e3779b97f4a7c15ull + i, &evicted);
+	assert_true(evicted > 100);
 }
 
 int
