@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wrong configurations end with status 1 and a line that says what to do; reload; prefixes."""
+"""Wrong configurations end with status 1 and a line that says what to do; reload."""
 import copy
 import json
 import signal
@@ -120,15 +120,6 @@ def slo_of_an_operation_reaches_the_diagnosis_until_a_reload(lab):
     wait_for("no more of them", quiet)
 
 
-def second_instance_of_a_prefix_is_refused(lab):
-    lab.standard()
-    lab.redis()
-    dataplane = lab.bufscoped().start()
-    refused(lab.path(f"{dataplane.prefix}.json"), dataplane.prefix)
-    expect(lab.reachable("client", SERVICE, 6379), "the first instance does not work any more")
-
-
 harness.main(wrong_configurations_are_refused, check_prints_the_chain,
              reload_takes_thresholds_and_refuses_the_rest,
-             slo_of_an_operation_reaches_the_diagnosis_until_a_reload,
-             second_instance_of_a_prefix_is_refused)
+             slo_of_an_operation_reaches_the_diagnosis_until_a_reload)

@@ -87,6 +87,26 @@ assert_one_problem(struct fake *fake, const char *component, const char *problem
 }
 
 static void
+starved_collector_and_dead_spawner_are_named(void **state)
+{
+	struct fake *fake = *state;
+	struct bs_snapshot *s = &fake->snapshot;
+	json_t *status;
+
+	s->collector_age_ns = BS_STATUS_HUNG_NS + 1;
+	assert_one_problem(fake, "records",
+		"the collector has not come round for 100 ms: no verdicts are made meanwhile");
+	s->collector_age_ns = BS_STATUS_HUNG_NS;
+	s->analyzer_connected = false;
+	s->spawner_gone = true;
+	status = ask(fake, "/bufscope/status", NULL);
+	assert_non_null(
+		strstr(text(json_array_get(json_object_get(status, "problems"), 0), "remedy"),
+			"restart bufscoped"));
+	json_decref(status);
+}
+
+static void
 each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 {
 	struct fake *fake = *state;
@@ -110,10 +130,6 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(
 		fake, "lcore", "lcore 0 (CPU 0, pipeline) has not come round for 100 ms");
 	s->lcores[0].heartbeat_age_ns = BS_STATUS_HUNG_NS;
-	s->collector_age_ns = BS_STATUS_HUNG_NS + 1;
-	assert_one_problem(fake, "records",
-		"the collector has not come round for 100 ms: no verdicts are made meanwhile");
-	s->collector_age_ns = BS_STATUS_HUNG_NS;
 	json_decref(ask(fake, "/bufscope/status", NULL));
 	*s = healthy;
 	s->analyzer_connected = false;
@@ -515,6 +531,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(status_of_a_healthy_system_has_no_problems),
+		TEST(starved_collector_and_dead_spawner_are_named),
 		TEST(journal_is_null_without_one_and_else_says_how_it_goes),
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
 		TEST(each_loss_is_named_alone_with_a_remedy),
