@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check_command.h"
 #include "command.h"
 #include "live.h"
 #include "options.h"
@@ -10,6 +11,7 @@
 #include "report_command.h"
 
 static const struct bs_program offline_programs[] = {
+	{"check", "whether a configuration is right, and what it makes", check_command},
 	{"replay", "find the slow RPCs in captures, and why they were slow", replay_command},
 	{"record", "write what an instance reports from now on to a file", record_command},
 	{"report", "the same from journals, with the verdicts given live", report_command},

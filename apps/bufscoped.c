@@ -25,6 +25,7 @@
 #include "control.h"
 #include "dataplane.h"
 #include "eal.h"
+#include "plan.h"
 #include "instance.h"
 #include "privileges.h"
 #include "probe.h"
@@ -60,7 +61,7 @@ static const char help[] =
 	"were slow, which buffer made them slow, and why.\n"
 	"\n"
 	"  -c, --config FILE  configuration (JSON; its keys: doc/guide.md)\n"
-	"      --check        validate it, print the chain it would build, and exit\n"
+	"      --check        validate it, print what it would build, and exit\n"
 	"  -h, --help         this text\n"
 	"\n"
 	"SIGTERM stops it cleanly and prints the counters; SIGHUP reloads SLOs,\n"
@@ -70,26 +71,6 @@ static void
 complain(const char *text)
 {
 	fprintf(stderr, "bufscoped: %s\n", text);
-}
-
-/* --- --check --------------------------------------------------------------------- */
-
-static void
-print_chain(const struct bs_config *config)
-{
-	for (unsigned i = 0; i < config->path_count; i++) {
-		const char *wire = config->ports[config->paths[i].wire].name;
-		const char *local = config->ports[config->paths[i].service].name;
-
-		for (unsigned s = 0; s <= config->service_count; s++) {
-			const char *name =
-				s == config->service_count ? "other" : config->services[s].name;
-
-			printf("%s.rx -> %s.app.in -> %s.tx -> [%s] -> %s.rx -> %s.app.out -> "
-			       "%s.tx\n",
-				wire, name, local, name, local, name, wire);
-		}
-	}
 }
 
 /* --- what status.h asks ------------------------------------------------------------ */
@@ -519,7 +500,10 @@ main(int argc, char **argv)
 	if (take_options(&program, argc, argv, &check) != 0)
 		return 1;
 	if (check) {
-		print_chain(&program.config);
+		json_t *plan = bs_plan_json(&program.config);
+
+		bs_plan_print(plan, stdout);
+		json_decref(plan);
 		return 0;
 	}
 	if (prepare(&program) != 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports; see port.h. */
 #include "port.h"
+#include "drivers.h"
 #include "log.h"
 
 #include <dirent.h>
@@ -22,62 +23,6 @@ BS_LOG_TOPIC("bufscope.port")
 #define TX_DESCRIPTORS 1024u
 #define FD_MAX 1024
 #define AF_PACKET_FRAME 2048u /* default of framesz */
-
-/* Drivers whose peer is this host's kernel or another process: checksums may be left to us. */
-static const char *const virtual_drivers[] = {
-	"net_af_xdp",
-	"net_af_packet",
-	"net_tap",
-	"net_memif",
-	"net_vhost",
-	"net_virtio_user",
-	"net_virtio",
-	"net_pcap",
-	"net_ring",
-};
-/* Drivers that fill imissed. */
-static const char *const missed_drivers[] = {
-	"net_af_xdp",
-	"mlx5_pci",
-	"net_ice",
-	"net_i40e",
-	"net_sfc_efx",
-	"net_cn9k",
-	"net_cn10k",
-	"net_bnxt",
-	"net_cxgbe",
-	"net_nfp_pf",
-	"net_hns3",
-	"net_ionic",
-	"net_ena",
-	"net_ixgbe",
-	"net_e1000_igb",
-	"net_bufnic",
-};
-
-/* Drivers that have no MTU: they hand on any length. net_pcap is one where it writes a file. */
-static const char *const any_length_drivers[] = {
-	"net_ring",
-	"net_null",
-	"net_memif",
-	"net_vhost",
-	"net_virtio_user",
-};
-/* Drivers that send chains and do not say so. */
-static const char *const chain_drivers[] = {
-	"net_null",
-	"net_pcap",
-};
-
-static bool
-driver_in(const char *driver, const char *const *list, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (strcmp(driver, list[i]) == 0)
-			return true;
-	}
-	return false;
-}
 
 /* Marks the packet sockets (AF_PACKET, AF_XDP) among our descriptors. */
 static void
@@ -243,11 +188,11 @@ find_limits(struct bs_port *port, const struct bs_config_port *config,
 	else if (rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
 		port->mtu = RTE_ETHER_MTU;
 	port->sends_chains = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) ||
-			     driver_in(port->driver, chain_drivers, RTE_DIM(chain_drivers));
+			     bs_driver_sends_chains(port->driver);
 	port->frame_max = (uint32_t)port->mtu + RTE_ETHER_HDR_LEN;
 	/* the kernel counts one tag as part of the link header */
 	port->free_tags = has_interface ? 1 : BS_VLAN_DEPTH_MAX;
-	if (driver_in(port->driver, any_length_drivers, RTE_DIM(any_length_drivers)) ||
+	if (bs_driver_takes_any_length(port->driver) ||
 		(!has_interface && strcmp(port->driver, "net_pcap") == 0))
 		port->frame_max = BS_PORT_ANY_LENGTH;
 	else if (strcmp(port->driver, "net_af_packet") == 0)
@@ -290,8 +235,8 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	}
 	port->started = true;
 	snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
-	port->virtual_peer = driver_in(port->driver, virtual_drivers, RTE_DIM(virtual_drivers));
-	port->missed_observable = driver_in(port->driver, missed_drivers, RTE_DIM(missed_drivers));
+	port->virtual_peer = bs_driver_has_virtual_peer(port->driver);
+	port->missed_observable = bs_driver_counts_missed(port->driver);
 	if (rte_eth_promiscuous_enable(port->id) != 0)
 		BS_LOG(DEBUG, "ports.%s: no promiscuous mode\n", config->name);
 	find_limits(port, config, &info);

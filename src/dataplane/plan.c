@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See plan.h. */
+#include "plan.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "bs_carrier.h"
+#include "bs_clock.h"
+#include "drivers.h"
+
+static json_t *
+text_or_null(const char *text)
+{
+	return text[0] != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *
+number_or_null(uint64_t value)
+{
+	return value != 0 ? json_integer((json_int_t)value) : json_null();
+}
+
+/* "net_af_xdp" of "net_af_xdp0,iface=..."; nothing of a device that exists (a PCI address). */
+static void
+driver_name(const char *device, char driver[BS_CONFIG_TEXT])
+{
+	size_t length = strcspn(device, ",");
+
+	if (strncmp(device, "net_", 4) != 0)
+		length = 0;
+	while (length > 0 && isdigit((unsigned char)device[length - 1]))
+		length--;
+	memcpy(driver, device, length);
+	driver[length] = '\0';
+}
+
+static json_t *
+port_json(const struct bs_config *config, unsigned index)
+{
+	const struct bs_config_port *port = &config->ports[index];
+	const char *device = port->device[port->device_count - 1];
+	const char *toward = "nothing";
+	char driver[BS_CONFIG_TEXT];
+
+	driver_name(device, driver);
+	for (unsigned i = 0; i < config->path_count; i++) {
+		if (config->paths[i].wire == index)
+			toward = "clients";
+		else if (config->paths[i].service == index)
+			toward = "services";
+	}
+	return json_pack("{s:s, s:s, s:s, s:o, s:o, s:b, s:o}", "port", port->name, "toward",
+		toward, "device", device, "driver", text_or_null(driver), "losses_counted",
+		driver[0] != '\0' ? json_boolean(bs_driver_counts_missed(driver)) : json_null(),
+		"trust_shim", port->trust_shim, "rate_bps", number_or_null(port->rate_bps));
+}
+
+static json_t *
+service_json(const struct bs_config_service *service)
+{
+	char endpoint[BS_ENDPOINT_TEXT_BYTES];
+
+	return json_pack("{s:s, s:s, s:s, s:o, s:i, s:i, s:o}", "service", service->name,
+		"endpoint", bs_endpoint_text(service->address, service->port, endpoint), "protocol",
+		service->protocol, "slo_ns", number_or_null(service->slo_ns), "class_in",
+		service->class_in, "class_out", service->class_out, "probe",
+		!service->probe		       ? json_string("off")
+		: service->pid_file[0] != '\0' ? json_string(service->pid_file)
+					       : json_string("auto"));
+}
+
+static const char *
+carrier_name(enum bs_carrier carrier)
+{
+	return carrier == BS_CARRIER_OFF ? "off" : bs_carriers[carrier].name;
+}
+
+static json_t *
+shim_json(const struct bs_config *config)
+{
+	static const char *const tags[] = {[BS_SHIM_NEGOTIATED] = "negotiated",
+		[BS_SHIM_ALWAYS] = "always",
+		[BS_SHIM_OFF] = "off"};
+
+	return json_pack("{s:s, s:s, s:s, s:i, s:i}", "tag", tags[config->shim.tag], "tcp",
+		carrier_name(config->shim.tcp), "udp", carrier_name(config->shim.udp), "tcp_bytes",
+		(int)bs_carriers[config->shim.tcp].bytes_max, "udp_bytes",
+		(int)bs_carriers[config->shim.udp].bytes_max);
+}
+
+static json_t *
+chain_json(const struct bs_config *config)
+{
+	json_t *chain = json_array();
+
+	for (unsigned i = 0; i < config->path_count; i++) {
+		const char *wire = config->ports[config->paths[i].wire].name;
+		const char *local = config->ports[config->paths[i].service].name;
+
+		for (unsigned s = 0; s <= config->service_count; s++) {
+			const char *name =
+				s == config->service_count ? "other" : config->services[s].name;
+
+			json_array_append_new(chain,
+				json_sprintf("%s.rx -> %s.app.in -> %s.tx -> [%s] -> %s.rx -> "
+					     "%s.app.out -> %s.tx",
+					wire, name, local, name, local, name, wire));
+		}
+	}
+	return chain;
+}
+
+json_t *
+bs_plan_json(const struct bs_config *config)
+{
+	json_t *ports = json_array(), *services = json_array(), *cpus = json_array();
+	const char *analyzer = config->analyzer.child	   ? "child"
+			       : config->analyzer.external ? "external"
+							   : "off";
+
+	for (unsigned i = 0; i < config->eal.cpu_count; i++)
+		json_array_append_new(cpus, json_integer(config->eal.cpus[i]));
+	for (unsigned i = 0; i < config->port_count; i++)
+		json_array_append_new(ports, port_json(config, i));
+	for (unsigned i = 0; i < config->service_count; i++)
+		json_array_append_new(services, service_json(&config->services[i]));
+	return json_pack("{s:s, s:i, s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
+		"path", config->path, "node", config->node, "file_prefix", config->eal.file_prefix,
+		"memory_bytes", (json_int_t)config->eal.memory_bytes, "hugepages",
+		config->eal.hugepages, "pipeline_cpus", cpus, "collector_cpu",
+		config->eal.collector_cpu < 0 ? json_null()
+					      : json_integer(config->eal.collector_cpu),
+		"ports", ports, "services", services, "shim", shim_json(config), "analyzer",
+		analyzer, "journal", text_or_null(config->journal.path), "chain",
+		chain_json(config));
+}
+
+/* --- for people ------------------------------------------------------------------- */
+
+static const char *
+text_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_string(value) ? json_string_value(value) : "none";
+}
+
+static long long
+number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
+}
+
+static void
+print_lcores(const json_t *plan, FILE *out)
+{
+	const json_t *cpus = json_object_get(plan, "pipeline_cpus"), *cpu;
+	const json_t *collector = json_object_get(plan, "collector_cpu");
+	size_t i;
+
+	fputs("lcores    pipeline on CPU", out);
+	json_array_foreach(cpus, i, cpu) fprintf(
+		out, "%s%" JSON_INTEGER_FORMAT, i == 0 ? " " : ",", json_integer_value(cpu));
+	if (json_array_size(cpus) == 0)
+		fputs("s of the ports' NUMA node", out);
+	if (json_is_null(collector))
+		fputs("; collector and main float\n", out);
+	else
+		fprintf(out, "; collector on CPU %" JSON_INTEGER_FORMAT ", main floats\n",
+			json_integer_value(collector));
+}
+
+static void
+print_ports(const json_t *plan, FILE *out)
+{
+	const json_t *port;
+	size_t i;
+
+	json_array_foreach(json_object_get(plan, "ports"), i, port)
+	{
+		const json_t *counted = json_object_get(port, "losses_counted");
+
+		fprintf(out, "%-9s %-10s toward %s: %s\n", i == 0 ? "ports" : "",
+			text_of(port, "port"), text_of(port, "toward"), text_of(port, "device"));
+		if (json_is_false(counted))
+			fprintf(out, "%-20s its driver does not count what its full ring drops\n",
+				"");
+		if (number_of(port, "rate_bps") != 0)
+			fprintf(out, "%-20s sends at most %lld bits/s\n", "",
+				number_of(port, "rate_bps"));
+	}
+}
+
+static void
+print_services(const json_t *plan, FILE *out)
+{
+	const json_t *service;
+	size_t i;
+
+	json_array_foreach(json_object_get(plan, "services"), i, service)
+	{
+		const uint64_t slo_ns = (uint64_t)number_of(service, "slo_ns");
+		char slo[BS_DURATION_TEXT_BYTES];
+
+		fprintf(out, "%-9s %-10s %s, %s, class %lld in and %lld out, SLO %s, probe %s\n",
+			i == 0 ? "services" : "", text_of(service, "service"),
+			text_of(service, "endpoint"), text_of(service, "protocol"),
+			number_of(service, "class_in"), number_of(service, "class_out"),
+			slo_ns == 0 ? "none" : bs_duration_text(slo_ns, slo),
+			text_of(service, "probe"));
+	}
+}
+
+static void
+print_carrier(
+	const json_t *shim, const char *transport, const char *key, const char *bytes, FILE *out)
+{
+	if (number_of(shim, bytes) == 0)
+		fprintf(out, "; %s untagged", transport);
+	else
+		fprintf(out, "; %s by %s, up to %lld bytes a packet", transport, text_of(shim, key),
+			number_of(shim, bytes));
+}
+
+void
+bs_plan_print(const json_t *plan, FILE *out)
+{
+	const json_t *shim = json_object_get(plan, "shim"), *line;
+	size_t i;
+
+	fprintf(out, "%s is right. It makes:\n\n", text_of(plan, "path"));
+	fprintf(out, "instance  node %lld, file prefix %s\n", number_of(plan, "node"),
+		text_of(plan, "file_prefix"));
+	fprintf(out, "memory    %lld MiB, half of it for packets; hugepages %s\n",
+		number_of(plan, "memory_bytes") >> 20, text_of(plan, "hugepages"));
+	print_lcores(plan, out);
+	print_ports(plan, out);
+	print_services(plan, out);
+	fprintf(out, "shim      %s", text_of(shim, "tag"));
+	print_carrier(shim, "TCP", "tcp", "tcp_bytes", out);
+	print_carrier(shim, "UDP", "udp", "udp_bytes", out);
+	fprintf(out, "\nanalyzer  %s; journal %s\n\n", text_of(plan, "analyzer"),
+		text_of(plan, "journal"));
+	json_array_foreach(json_object_get(plan, "chain"), i, line)
+		fprintf(out, "%s\n", json_string_value(line));
+}
