@@ -97,6 +97,9 @@ struct bs_tracker;
 struct bs_tracker *bs_tracker_create(const struct bs_tracker_config *config);
 void bs_tracker_destroy(struct bs_tracker *tracker); /* NULL is fine */
 
+/* Bytes of the tables of a tracker with so many flows and RPCs; nothing else in it is larger. */
+size_t bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs);
+
 /* What is known of a packet's arrival: it was there at t_poll but not yet at t_low. */
 struct bs_arrival {
 	uint64_t t_low, t_poll;

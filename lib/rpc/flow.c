@@ -23,11 +23,23 @@
 #define EVICT_AGAIN_NS 10000000ull
 #define EVICT_OPEN_NS 10000000000ull /* without a packet, flows go that have RPCs open, too */
 
+static uint32_t
+chunk_count(uint32_t flows)
+{
+	return flows / 16 < 256 ? 256 : flows / 16;
+}
+
+size_t
+flow_table_bytes(uint32_t n)
+{
+	return n * (sizeof(struct flow) + sizeof(uint32_t)) + chunk_count(n) * sizeof(struct chunk);
+}
+
 int
 flow_table_init(struct bs_tracker *tracker)
 {
 	uint32_t n = tracker->flow_max;
-	uint32_t chunks = n / 16 < 256 ? 256 : n / 16;
+	uint32_t chunks = chunk_count(n);
 
 	tracker->flow_mask = n - 1;
 	tracker->flow_buckets = malloc(n * sizeof(uint32_t));

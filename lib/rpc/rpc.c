@@ -26,6 +26,12 @@
 #define EVICT_LOOKS 64u
 #define EVICT_AGAIN_NS 10000000ull
 
+size_t
+rpc_table_bytes(uint32_t n)
+{
+	return n * (sizeof(struct rpc) + sizeof(struct mark_node) + sizeof(uint32_t));
+}
+
 int
 rpc_table_init(struct bs_tracker *tracker)
 {

@@ -338,6 +338,8 @@ index_of_rpc(const struct bs_tracker *tracker, const struct rpc *rpc)
 }
 
 /* flow.c */
+/* Of n flows, with the chunks for what stands behind their holes. */
+size_t flow_table_bytes(uint32_t n);
 int flow_table_init(struct bs_tracker *tracker);
 void flow_table_fini(struct bs_tracker *tracker);
 struct flow *flow_find(struct bs_tracker *tracker, const struct bs_tuple *tuple, uint32_t hash);
@@ -425,6 +427,7 @@ void message_close(struct step *step);
 struct rpc *pair_response(struct step *step, const struct bs_frame *frame, bool *orphan);
 
 /* rpc.c */
+size_t rpc_table_bytes(uint32_t n);
 int rpc_table_init(struct bs_tracker *tracker);
 void rpc_table_fini(struct bs_tracker *tracker);
 /* An ID of ours that was never given before. */

@@ -58,6 +58,12 @@ services_init(struct bs_tracker *tracker)
 	return 0;
 }
 
+size_t
+bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs)
+{
+	return flow_table_bytes(power_of_two(max_flows)) + rpc_table_bytes(power_of_two(max_rpcs));
+}
+
 struct bs_tracker *
 bs_tracker_create(const struct bs_tracker_config *config)
 {

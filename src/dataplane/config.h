@@ -92,6 +92,9 @@ struct bs_config {
 		unsigned quantum_bytes;
 	} app_queue;
 	struct {
+		unsigned flows, rpcs; /* of each lcore, powers of two */
+	} tables;
+	struct {
 		unsigned per_second;
 		double export_percent;
 		uint64_t export_floor_bytes;

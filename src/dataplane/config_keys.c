@@ -481,6 +481,14 @@ static const struct config_key app_queue_keys[] = {
 	{NULL},
 };
 
+static const struct config_key tables_keys[] = {
+	{"flows", CONFIG_NUMBER, "65536", .min = "1024", .max = "4194304", .power_of_two = true,
+		AT(tables.flows)},
+	{"rpcs", CONFIG_NUMBER, "16384", .min = "1024", .max = "1048576", .power_of_two = true,
+		AT(tables.rpcs)},
+	{NULL},
+};
+
 static const struct config_key records_keys[] = {
 	{"per_second", CONFIG_NUMBER, "100000", .min = "1", .max = "10000000",
 		AT(records.per_second)},
@@ -552,6 +560,7 @@ const struct config_key config_keys[] = {
 	{"shim", CONFIG_OBJECT, "{}", .keys = shim_keys},
 	{"detect", CONFIG_OBJECT, "{}", .reload = true, .keys = detect_keys},
 	{"app_queue", CONFIG_OBJECT, "{}", .keys = app_queue_keys},
+	{"tables", CONFIG_OBJECT, "{}", .keys = tables_keys},
 	{"records", CONFIG_OBJECT, "{}", .reload = true, .keys = records_keys},
 	{"analyzer", CONFIG_OBJECT, "{}", .keys = analyzer_keys},
 	{"control", CONFIG_OBJECT, "{}", .keys = control_keys},

@@ -25,8 +25,6 @@
 #define POOL_SHARE 2u /* of the memory, the pool takes one part in so many */
 #define POOL_CACHE 256u
 #define FAULT_DROPS_MAX 65535u
-#define FLOWS_PER_LCORE 65536u
-#define RPCS_PER_LCORE 16384u
 #define FRAGMENTED_PER_LCORE 256u
 #define FLOW_IDLE_NS (300ull * BS_NS_PER_S)
 
@@ -131,8 +129,8 @@ create_lcore(struct bs_dataplane *dataplane, unsigned index, unsigned lcore_id)
 	const struct bs_config *config = &dataplane->config;
 	struct bs_lcore *lcore = rte_zmalloc("bs_lcore", sizeof(*lcore), RTE_CACHE_LINE_SIZE);
 	struct bs_tracker_config tracker = {
-		.max_flows = FLOWS_PER_LCORE,
-		.max_rpcs = RPCS_PER_LCORE,
+		.max_flows = config->tables.flows,
+		.max_rpcs = config->tables.rpcs,
 		.framers = &dataplane->framers,
 		.services = dataplane->services,
 		.service_count = config->service_count,
@@ -199,8 +197,7 @@ bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, u
 		goto fail;
 	snprintf(error, BS_DATAPLANE_ERROR_BYTES,
 		"eal.memory: no room for flows, RPCs and queues; give more memory, or smaller "
-		"queues "
-		"(app_queue.size)");
+		"queues (app_queue.size) and tables (tables.flows, tables.rpcs)");
 	for (unsigned i = 0; i < lcore_count; i++) {
 		if (create_lcore(dataplane, i, lcore_ids[i]) == NULL)
 			goto fail;

@@ -8,6 +8,7 @@
 
 #include "bs_carrier.h"
 #include "bs_clock.h"
+#include "bs_tracker.h"
 #include "drivers.h"
 
 static json_t *
@@ -91,6 +92,14 @@ shim_json(const struct bs_config *config)
 }
 
 static json_t *
+tables_json(const struct bs_config *config)
+{
+	return json_pack("{s:I, s:I, s:I}", "flows", (json_int_t)config->tables.flows, "rpcs",
+		(json_int_t)config->tables.rpcs, "bytes_per_lcore",
+		(json_int_t)bs_tracker_bytes(config->tables.flows, config->tables.rpcs));
+}
+
+static json_t *
 chain_json(const struct bs_config *config)
 {
 	json_t *chain = json_array();
@@ -126,15 +135,15 @@ bs_plan_json(const struct bs_config *config)
 		json_array_append_new(ports, port_json(config, i));
 	for (unsigned i = 0; i < config->service_count; i++)
 		json_array_append_new(services, service_json(&config->services[i]));
-	return json_pack("{s:s, s:i, s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
+	return json_pack("{s:s, s:i, s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
 		"path", config->path, "node", config->node, "file_prefix", config->eal.file_prefix,
 		"memory_bytes", (json_int_t)config->eal.memory_bytes, "hugepages",
 		config->eal.hugepages, "pipeline_cpus", cpus, "collector_cpu",
 		config->eal.collector_cpu < 0 ? json_null()
 					      : json_integer(config->eal.collector_cpu),
-		"ports", ports, "services", services, "shim", shim_json(config), "analyzer",
-		analyzer, "journal", text_or_null(config->journal.path), "chain",
-		chain_json(config));
+		"tables", tables_json(config), "ports", ports, "services", services, "shim",
+		shim_json(config), "analyzer", analyzer, "journal",
+		text_or_null(config->journal.path), "chain", chain_json(config));
 }
 
 /* --- for people ------------------------------------------------------------------- */
@@ -228,6 +237,7 @@ void
 bs_plan_print(const json_t *plan, FILE *out)
 {
 	const json_t *shim = json_object_get(plan, "shim"), *line;
+	const json_t *tables = json_object_get(plan, "tables");
 	size_t i;
 
 	fprintf(out, "%s is right. It makes:\n\n", text_of(plan, "path"));
@@ -236,6 +246,9 @@ bs_plan_print(const json_t *plan, FILE *out)
 	fprintf(out, "memory    %lld MiB, half of it for packets; hugepages %s\n",
 		number_of(plan, "memory_bytes") >> 20, text_of(plan, "hugepages"));
 	print_lcores(plan, out);
+	fprintf(out, "tables    %lld flows and %lld RPCs, %lld MiB for each pipeline CPU\n",
+		number_of(tables, "flows"), number_of(tables, "rpcs"),
+		number_of(tables, "bytes_per_lcore") >> 20);
 	print_ports(plan, out);
 	print_services(plan, out);
 	fprintf(out, "shim      %s", text_of(shim, "tag"));

@@ -13,11 +13,11 @@
 
 /*
  * {"path", "node", "file_prefix", "memory_bytes", "hugepages", "pipeline_cpus",
- * "collector_cpu" (null: floats), "ports": [{"port", "toward", "device", "driver" (null: a
- * device that exists), "losses_counted" (null: the driver will tell), "rate_bps"}],
- * "services": [{"service", "address", "port", "protocol", "slo_ns", "class_in",
- * "class_out", "probe"}], "shim": {"tag", "tcp", "udp", "tcp_bytes", "udp_bytes"},
- * "analyzer", "journal", "chain": [text]}. The caller owns it; NULL: no memory.
+ * "collector_cpu" (null: floats), "tables": {"flows", "rpcs", "bytes_per_lcore"}, "ports":
+ * [{"port", "toward", "device", "driver" (null: a device that exists), "losses_counted" (null: the
+ * driver will tell), "rate_bps"}], "services": [{"service", "address", "port", "protocol",
+ * "slo_ns", "class_in", "class_out", "probe"}], "shim": {"tag", "tcp", "udp", "tcp_bytes",
+ * "udp_bytes"}, "analyzer", "journal", "chain": [text]}. The caller owns it; NULL: no memory.
  */
 json_t *bs_plan_json(const struct bs_config *config);
 

@@ -157,12 +157,32 @@ check_records(struct problems *problems, const struct bs_config *config,
 		add(problems, "records", "see whether the analyzer gets CPU time",
 			"%" PRIu64 " records lost: the analyzer did not take them in time",
 			loss->socket_full);
-	if (loss->no_memory > 0)
-		add(problems, "records", "spread the services' flows over more lcores (eal.lcores)",
-			"%" PRIu64
-			" RPCs or pieces of evidence not kept: more were open on an lcore than "
-			"its pools hold",
-			loss->no_memory);
+}
+
+static void
+check_tables(struct problems *problems, const struct bs_config *config,
+	const struct bs_snapshot *snapshot)
+{
+	const uint64_t *track = snapshot->track;
+
+	if (track[BS_TRACK_FLOWS_REFUSED] + track[BS_TRACK_FLOWS_EVICTED_OPEN] > 0)
+		add(problems, "tables", "raise tables.flows, or spread flows over more eal.lcores",
+			"%" PRIu64 " packets not followed, %" PRIu64
+			" flows with RPCs open forgotten: more than %u flows on an lcore",
+			track[BS_TRACK_FLOWS_REFUSED], track[BS_TRACK_FLOWS_EVICTED_OPEN],
+			config->tables.flows);
+	if (track[BS_TRACK_RPCS_REFUSED] + track[BS_TRACK_RPCS_EVICTED] > 0)
+		add(problems, "tables",
+			"see which service does not answer (bufscope services); raise tables.rpcs",
+			"%" PRIu64 " RPCs not followed, %" PRIu64
+			" put out before they were over: more than %u open on an lcore",
+			track[BS_TRACK_RPCS_REFUSED], track[BS_TRACK_RPCS_EVICTED],
+			config->tables.rpcs);
+	if (track[BS_TRACK_MARKS_LOST] > 0)
+		add(problems, "tables", "raise tables.rpcs",
+			"%" PRIu64 " pieces of evidence not kept: the RPCs of an lcore had too "
+			"many, or one had",
+			track[BS_TRACK_MARKS_LOST]);
 }
 
 static void
@@ -205,6 +225,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 	check_lcores(&problems, snapshot);
 	check_handover(&problems, snapshot);
 	check_records(&problems, config, snapshot);
+	check_tables(&problems, config, snapshot);
 	check_journal(&problems, config, &snapshot->journal);
 	if (!problems.failed)
 		return problems.list;

@@ -69,6 +69,8 @@ required_keys_alone_give_the_documented_defaults(void **state)
 	assert_int_equal(config.app_queue.size, 1024);
 	assert_int_equal(config.app_queue.schedule, BS_SCHEDULE_PRIORITY);
 	assert_int_equal(config.app_queue.quantum_bytes, 49152);
+	assert_int_equal(config.tables.flows, 65536);
+	assert_int_equal(config.tables.rpcs, 16384);
 	assert_int_equal(config.records.per_second, 100000);
 	assert_true(config.records.export_percent == 0.05);
 	assert_int_equal(config.records.export_floor_bytes, 16384);
@@ -180,7 +182,8 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 		{"{" BASE ",\n\"nod\":1}",
 			"f:2: nod: unknown key (allowed: node, eal, ports, paths, framing, "
 			"services, "
-			"shim, detect, app_queue, records, analyzer, control, privileges, offload, "
+			"shim, detect, app_queue, tables, records, analyzer, control, privileges, "
+			"offload, "
 			"debug)"},
 		{"{" BASE ",\n\"shim\":{\"tag\":\"off\",\n\"tpc\":\"off\"}}",
 			"f:3: shim.tpc: unknown key (allowed: tag, tcp, udp)"},
@@ -223,6 +226,12 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 			"(allowed: a CPU of 0 to 1023, null: it floats)"},
 		{"{" BASE ",\"eal\":[]}", "f:1: eal: [] is not an object (allowed: lcores, memory, "
 					  "hugepages, file_prefix, collector)"},
+		{"{" BASE ",\"tables\":{\"flows\":512}}",
+			"f:1: tables.flows: 512 is out of range "
+			"(allowed: 1024 to 4194304, a power of two)"},
+		{"{" BASE ",\"tables\":{\"rpcs\":10000}}",
+			"f:1: tables.rpcs: 10000 is not a power of two "
+			"(allowed: 1024 to 1048576, a power of two)"},
 		{"{" BASE ",\"app_queue\":{\"size\":1000}}",
 			"f:1: app_queue.size: 1000 is not a power of two "
 			"(allowed: 2 to 65536, a power of two)"},

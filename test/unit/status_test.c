@@ -167,10 +167,29 @@ each_loss_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(
 		fake, "records", "10 records lost: the analyzer did not take them in time");
 	*s = healthy;
-	s->loss.no_memory = 11;
-	assert_one_problem(fake, "records",
-		"11 RPCs or pieces of evidence not kept: more were open on an lcore than its pools "
-		"hold");
+	memset(s->track, 0, sizeof(s->track));
+	fake->config.tables.flows = 1024;
+	fake->config.tables.rpcs = 2048;
+	s->track[BS_TRACK_FLOWS_REFUSED] = 1;
+	s->track[BS_TRACK_FLOWS_EVICTED_OPEN] = 2;
+	assert_one_problem(fake, "tables",
+		"1 packets not followed, 2 flows with RPCs open forgotten: more than 1024 flows "
+		"on an lcore");
+	memset(s->track, 0, sizeof(s->track));
+	s->track[BS_TRACK_FLOWS_EVICTED] = 10; /* with nothing open: no harm */
+	s->track[BS_TRACK_RPCS_REFUSED] = 3;
+	assert_one_problem(fake, "tables",
+		"3 RPCs not followed, 0 put out before they were over: more than 2048 open on an "
+		"lcore");
+	s->track[BS_TRACK_RPCS_REFUSED] = 0;
+	s->track[BS_TRACK_RPCS_EVICTED] = 4;
+	assert_one_problem(fake, "tables",
+		"0 RPCs not followed, 4 put out before they were over: more than 2048 open on an "
+		"lcore");
+	s->track[BS_TRACK_RPCS_EVICTED] = 0;
+	s->track[BS_TRACK_MARKS_LOST] = 5;
+	assert_one_problem(fake, "tables",
+		"5 pieces of evidence not kept: the RPCs of an lcore had too many, or one had");
 	*s = healthy;
 	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
 	assert_one_problem(fake, "mempool", "12 packets found no mbuf");

@@ -278,6 +278,16 @@ full_sink_costs_records_and_is_counted(void **state)
 	rig_free(rig);
 }
 
+/* In section 4: 1323 bytes a flow, 932 an RPC. */
+static void
+tables_take_what_the_guide_says(void **state)
+{
+	(void)state;
+	assert_int_equal(
+		bs_tracker_bytes(131072, 1024) - bs_tracker_bytes(65536, 1024), 65536 * 1323);
+	assert_int_equal(bs_tracker_bytes(1024, 2048) - bs_tracker_bytes(1024, 1024), 1024 * 932);
+}
+
 static void
 create_refuses_what_makes_no_sense(void **state)
 {
@@ -319,6 +329,7 @@ main(void)
 		cmocka_unit_test(discovered_services_are_named_once_and_roles_follow_the_handshake),
 		cmocka_unit_test(roles_without_a_handshake_follow_the_content),
 		cmocka_unit_test(full_sink_costs_records_and_is_counted),
+		cmocka_unit_test(tables_take_what_the_guide_says),
 		cmocka_unit_test(create_refuses_what_makes_no_sense),
 	};
 
