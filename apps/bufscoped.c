@@ -31,6 +31,7 @@
 #include "probe.h"
 #include "telemetry.h"
 #include "tsc_clock.h"
+#include "watch_ports.h"
 
 #define WATCH_MS 1000
 
@@ -44,6 +45,7 @@ struct program {
 	struct bs_dataplane *dataplane;
 	struct bs_control *control;
 	struct bs_probe *probe;
+	struct bs_watch *watch;
 	struct bs_names names;
 	struct bs_tsc_clock clock;
 	uint64_t t_watch;
@@ -82,6 +84,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 
 	bs_dataplane_snapshot(program->dataplane, snapshot);
 	bs_probe_snapshot(program->probe, snapshot);
+	bs_watch_snapshot(program->watch, snapshot);
 	snapshot->spawner_gone = program->analyzer.spawner.gone;
 	snapshot->analyzer_restarts = program->analyzer.spawner.restarts;
 	snapshot->clock = program->clock;
@@ -229,6 +232,9 @@ start_dataplane(struct program *program)
 	if (program->probe == NULL)
 		return -ENOMEM;
 	bs_probe_find(program->probe, bs_clock_now_ns());
+	program->watch = bs_watch_ports(program->dataplane, bs_clock_now_ns());
+	if (program->watch == NULL)
+		return -ENOMEM;
 	learn_names(program);
 	return start_sockets(program);
 }
@@ -320,7 +326,7 @@ take_signal(struct program *program)
 
 /* Says once what is wrong with the ports' packets and how to mend it. */
 static void
-watch_ports(struct program *program)
+tell_cut(struct program *program)
 {
 	uint64_t cut = 0;
 
@@ -342,7 +348,8 @@ watch(struct program *program, uint64_t t)
 		return;
 	program->t_watch = t + WATCH_MS * BS_NS_PER_MS;
 	bs_tsc_clock_check(&program->clock);
-	watch_ports(program);
+	bs_watch_step(program->watch, t);
+	tell_cut(program);
 }
 
 static void
@@ -519,6 +526,7 @@ main(int argc, char **argv)
 	}
 	bs_telemetry_withdraw();
 	bs_control_destroy(program.control);
+	bs_watch_destroy(program.watch);
 	bs_probe_destroy(program.probe);
 	bs_analyzer_link_stop(&program.analyzer);
 	bs_dataplane_destroy(program.dataplane);

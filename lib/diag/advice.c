@@ -89,6 +89,21 @@ static const char *const own_hang[BS_DETAIL_COUNT] = {
 	[BS_DETAIL_STALLED] = "our lcore was held up: look for faults, page faults, interrupts",
 	[BS_DETAIL_PREEMPTED] = "the scheduler took our lcore's CPU: give it one of its own",
 	[BS_DETAIL_SLEEP] = "our lcore slept because it was idle: shorten its idle sleep",
+	[BS_DETAIL_UNRECLAIMED] =
+		"the driver took no packet and gave none back, although link and lcore were up: "
+		"restart the port; look at the peer's ring, if it is a virtual one",
+	[BS_DETAIL_UNFILLED] =
+		"the driver gave us no packet, although some waited: it has no mbufs in its ring, "
+		"or was not woken: restart the port, raise eal.memory",
+};
+
+/* What a device of ours dropped. */
+static const char *const device_drop[] = {
+	[BS_REASON_RX_MISSED] = "the port's receive ring was full: the lcore that polls it did not "
+				"keep up: give it a CPU of its own, spread the flows over more",
+	[BS_REASON_RX_NO_MBUF] = "no packet buffer was free: enlarge eal.memory, or find who holds "
+				 "the buffers",
+	[BS_REASON_RX_ERROR] = "the device received it damaged: look at cable, transceiver, MTU",
 };
 
 static const char *const service_hang[BS_DETAIL_COUNT] = {
@@ -115,6 +130,9 @@ bs_diag_advice(const struct bs_blame *blame, unsigned detail)
 			return inferred[i].text;
 	if (!origin_own_buffer(blame->buffer))
 		return by_cause[blame->cause];
+	if (blame->cause == BS_CAUSE_DROP && detail >= BS_DETAIL_FIRST_REASON &&
+		detail - BS_DETAIL_FIRST_REASON < sizeof(device_drop) / sizeof(device_drop[0]))
+		return device_drop[detail - BS_DETAIL_FIRST_REASON];
 	if (blame->cause == BS_CAUSE_HANG)
 		return detail < BS_DETAIL_COUNT && own_hang[detail] ? own_hang[detail]
 								    : own_hang[BS_DETAIL_NONE];

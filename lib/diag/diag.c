@@ -311,11 +311,13 @@ same_answer(const struct bs_rec_verdict *a, const struct bs_rec_verdict *b)
 	return true;
 }
 
+/* What seems lost before us may have been in our hands, too. */
 static bool
 touches_own_buffer(const struct bs_rpc_view *rpc)
 {
 	for (unsigned i = 0; i < rpc->rpc->segment_count; i++)
-		if (origin_own_buffer(rpc->segments[i].buffer))
+		if (origin_own_buffer(rpc->segments[i].buffer) ||
+			rpc->segments[i].cause == BS_CAUSE_DROP)
 			return true;
 	return false;
 }

@@ -295,7 +295,7 @@ explain_own(const struct judge *judge, struct judgement *judgement, const struct
 		add_via(judgement, origin.via[i].buffer, origin.via[i].cause);
 	judgement->lcore = origin.lcore;
 	if (origin.via_count > 0)
-		judgement->origin_detail = BS_DETAIL_NONE;
+		judgement->origin_detail = origin.detail;
 	for (unsigned i = 0; i < origin.culprit_count; i++)
 		add_culprit(judgement, origin.culprit_kind[i], origin.culprits[i].id,
 			origin.culprits[i].bytes, origin.culprits[i].ns);

@@ -11,13 +11,18 @@
 /* A drop may be stamped this long after the full queue that caused it. */
 #define DROP_SLACK_NS (100 * NS_PER_US)
 
+/* What went missing in our rx ring is seen missing once what was in it has been polled. */
+#define RING_NS (100 * NS_PER_MS)
+
 /* How long before a drop its queue may have begun to fill: who held it up most then is to blame. */
 #define DROP_BUSY_NS (20 * NS_PER_MS)
 
 struct episode {
 	struct interval span; /* end UINT64_MAX: goes on */
 	uint64_t older;	      /* number of the next older one of the buffer; 0 = none */
+	uint16_t buffer;
 	uint16_t upstream;
+	uint16_t detail;
 	uint16_t lcore;
 	uint8_t type;
 	uint8_t culprit_count;
@@ -78,7 +83,9 @@ fill(struct episode *episode, const struct bs_rec_event *event)
 	episode->span.begin = event->t_begin;
 	episode->span.end = event->t_end ? event->t_end : UINT64_MAX;
 	episode->type = event->type;
+	episode->buffer = event->buffer;
 	episode->upstream = event->upstream;
+	episode->detail = event->detail;
 	episode->lcore = event->head.source;
 	episode->culprit_count = event->culprit_count;
 	memcpy(episode->culprit_kind, event->culprit_kind, sizeof(episode->culprit_kind));
@@ -186,6 +193,7 @@ step(struct origin *origin, unsigned buffer, unsigned cause)
 {
 	origin->blame = (struct bs_blame){.buffer = (uint16_t)buffer, .cause = (uint8_t)cause};
 	origin->via[origin->via_count++] = origin->blame;
+	origin->detail = BS_DETAIL_NONE;
 }
 
 static void
@@ -240,6 +248,7 @@ step_back(
 		if (episode->upstream != BS_BUFFER_NONE && episode->upstream < BS_BUFFER_MAX &&
 			episode->upstream != at.buffer)
 			step(origin, episode->upstream, BS_CAUSE_HANG);
+		origin->detail = episode->detail;
 		return false;
 	}
 	if (at.cause != BS_CAUSE_CONGESTION && at.cause != BS_CAUSE_DROP)
@@ -253,13 +262,43 @@ step_back(
 	return true;
 }
 
+/*
+ * Bytes that did not come to us, in the buffer where that seems to have happened:
+ * a device of ours may say that it dropped them.
+ */
+static const struct episode *
+dropped_by_us(const struct episodes *episodes, struct bs_blame symptom, uint64_t t)
+{
+	const uint64_t count = episodes->count;
+	const struct episode *best = NULL;
+
+	for (uint64_t number = count; episode_at(episodes, number); number--) {
+		const struct episode *episode = episode_at(episodes, number);
+
+		if (episode->type == BS_CAUSE_DROP && episode->upstream == symptom.buffer &&
+			episode->span.begin <= t && t <= ns_add(episode->span.end, RING_NS))
+			best = episode;
+	}
+	return best;
+}
+
 void
 origin_find(const struct episodes *episodes, struct bs_blame symptom, struct interval span,
 	uint64_t now, struct origin *origin)
 {
 	*origin = (struct origin){.blame = symptom, .lcore = ORIGIN_LCORE_NONE};
-	if (!origin_own_buffer(symptom.buffer) || symptom.buffer >= BS_BUFFER_MAX)
+	if (symptom.buffer >= BS_BUFFER_MAX)
 		return;
+	if (!origin_own_buffer(symptom.buffer)) {
+		const struct episode *episode = NULL;
+
+		if (symptom.cause == BS_CAUSE_DROP)
+			episode = dropped_by_us(episodes, symptom, span.begin);
+		if (!episode)
+			return;
+		step(origin, episode->buffer, BS_CAUSE_DROP);
+		origin->detail = episode->detail;
+	}
 	/* A drop happened at an instant; what follows is the wait for its resend. */
 	if (symptom.cause == BS_CAUSE_DROP) {
 		span.begin = ns_sub(span.begin, DROP_SLACK_NS);

@@ -18,7 +18,8 @@ struct origin {
 	struct bs_blame blame; /* the last step; the symptom itself if there is none */
 	struct bs_blame via[BS_VERDICT_VIA];
 	uint8_t via_count;
-	uint16_t lcore; /* of a hang whose episode is known; else ORIGIN_LCORE_NONE */
+	uint16_t lcore;	 /* of a hang whose episode is known; else ORIGIN_LCORE_NONE */
+	uint16_t detail; /* of the last step, if that is an episode of a hang or a drop */
 	uint8_t culprit_count;
 	uint8_t culprit_kind[BS_EVENT_CULPRITS];
 	struct bs_culprit_share culprits[BS_EVENT_CULPRITS];

@@ -64,7 +64,9 @@
 	X(STOPPED, "stopped")                                                                      \
 	X(STARVED, "starved")                                                                      \
 	X(THROTTLED, "throttled")                                                                  \
-	X(UNREAD, "unread")
+	X(UNREAD, "unread")                                                                        \
+	X(UNRECLAIMED, "unreclaimed")                                                              \
+	X(UNFILLED, "unfilled")
 
 /* A detail of a drop is BS_DETAIL_FIRST_REASON + enum bs_reason. */
 #define BS_DETAIL_FIRST_REASON 16u

@@ -124,18 +124,20 @@ struct bs_track_handle {
 /* What the tracker made of a packet. */
 struct bs_tracked {
 	struct bs_track_handle
-		handle;	    /* valid only if a message ended in it, or it was sent again */
-	uint16_t service;   /* or BS_SERVICE_OTHER */
-	uint8_t direction;  /* 0: to the service, 1: from it */
-	uint8_t followed;   /* it belongs to a flow in the table */
-	uint8_t new_data;   /* every payload byte is seen for the first time, in order */
-	uint8_t more;	    /* further messages begin in it */
-	uint8_t resend;	    /* all its bytes were sent before */
-	uint64_t rpc_id;    /* of its first message byte; 0 = none known */
-	uint32_t rpc;	    /* its slot, for bs_tracker_tagged */
-	uint32_t remaining; /* of that message, from its first payload byte;
-			       BS_SHIM_REMAINING_UNKNOWN */
-	uint64_t t_arrival; /* exact or estimated, between t_low and t_poll */
+		handle;	     /* valid only if a message ended in it, or it was sent again */
+	uint16_t service;    /* or BS_SERVICE_OTHER */
+	uint8_t direction;   /* 0: to the service, 1: from it */
+	uint8_t followed;    /* it belongs to a flow in the table */
+	uint8_t new_data;    /* every payload byte is seen for the first time, in order */
+	uint8_t more;	     /* further messages begin in it */
+	uint8_t resend;	     /* all its bytes were sent before */
+	uint8_t gap;	     /* bytes between the last seen so far and its own have not come */
+	uint8_t lost_before; /* a resend of bytes of which no copy had come */
+	uint64_t rpc_id;     /* of its first message byte; 0 = none known */
+	uint32_t rpc;	     /* its slot, for bs_tracker_tagged */
+	uint32_t remaining;  /* of that message, from its first payload byte;
+				BS_SHIM_REMAINING_UNKNOWN */
+	uint64_t t_arrival;  /* exact or estimated, between t_low and t_poll */
 	uint32_t uncertainty_ns;
 	uint8_t quality;	    /* enum bs_quality of t_arrival */
 	struct bs_tagging *tagging; /* of its flow; NULL if not followed */

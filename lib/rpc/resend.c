@@ -220,6 +220,7 @@ resend_filled(struct step *step, const struct chunk *behind)
 		step->first_seq + step->packet->payload_len, rpcs);
 
 	count(tracker, older ? BS_TRACK_OUT_OF_ORDER : BS_TRACK_RETRANSMISSIONS, 1);
+	step->tracked->lost_before = !older;
 	message_seen_at(step, behind->t);
 	mark_fill(&mark, step, behind->t);
 	mark.quality = BS_QUALITY_ESTIMATED;

@@ -178,6 +178,7 @@ stream_data(struct step *step, const struct bs_piece *pieces, unsigned piece_cou
 		data_next(step, pieces, piece_count);
 		return;
 	}
+	step->tracked->gap = seq_before(dir->high, seq);
 	if (seq_before(dir->high, end))
 		dir->high = end;
 	stream_progressed(step);

@@ -6,7 +6,8 @@
 
 #include "table.h"
 
-enum form { FORM_TEXT, FORM_NUMBER, FORM_DURATION };
+/* COUNTED: null is what a driver does not count. */
+enum form { FORM_TEXT, FORM_NUMBER, FORM_DURATION, FORM_COUNTED };
 
 /* A column that shows a key of each object of a list. */
 struct field {
@@ -14,7 +15,18 @@ struct field {
 	enum form form;
 };
 
-#define FIELDS_MAX 12u
+#define FIELDS_MAX 16u
+#define NOT_OBSERVABLE "not observable"
+
+static const char *
+field_text(const json_t *object, const struct field *field, char buf[TABLE_TEXT_BYTES])
+{
+	if (field->form == FORM_DURATION)
+		return table_duration(object, field->key, buf);
+	if (field->form == FORM_COUNTED && json_is_null(json_object_get(object, field->key)))
+		return NOT_OBSERVABLE;
+	return table_text(object, field->key, buf);
+}
 
 static void
 draw_list(
@@ -29,15 +41,11 @@ draw_list(
 	json_array_foreach(list, index, object)
 	{
 		json_t *row = json_array();
+		char buf[TABLE_TEXT_BYTES];
 
-		for (unsigned i = 0; i < count; i++) {
-			char buf[TABLE_TEXT_BYTES];
-
-			json_array_append_new(row,
-				json_string(fields[i].form == FORM_DURATION
-						    ? table_duration(object, fields[i].key, buf)
-						    : table_text(object, fields[i].key, buf)));
-		}
+		for (unsigned i = 0; i < count; i++)
+			json_array_append_new(
+				row, json_string(field_text(object, &fields[i], buf)));
 		json_array_append_new(rows, row);
 	}
 	table_print(out, columns, count, rows, indent);
@@ -155,6 +163,8 @@ add_counters(json_t *rows, const json_t *object, const char *prefix)
 		snprintf(name, sizeof(name), "%s%s", prefix, key);
 		if (json_is_array(value)) {
 			continue;
+		} else if (json_is_null(value)) {
+			table_row(rows, 2, name, NOT_OBSERVABLE);
 		} else if (json_is_object(value)) {
 			strncat(name, ".", sizeof(name) - strlen(name) - 1);
 			if (strlen(prefix) < sizeof(name) / 2)
@@ -179,6 +189,8 @@ screen_counters(FILE *out, const json_t *result, const struct bs_report_text *op
 		{"+ dropped", "ended", FORM_NUMBER},
 		{"+ queued", "queued", FORM_NUMBER},
 		{"+ unaccounted", "unaccounted", FORM_NUMBER},
+		{"packets out", "tx_packets", FORM_NUMBER},
+		{"handed over", "handed_over", FORM_NUMBER},
 	};
 	const json_t *ports = json_object_get(result, "ports");
 	json_t *rows = json_array(), *port;
@@ -193,6 +205,7 @@ screen_counters(FILE *out, const json_t *result, const struct bs_report_text *op
 		snprintf(prefix, sizeof(prefix), "%s.",
 			json_string_value(json_object_get(port, "port")));
 		zeros += add_counters(rows, json_object_get(port, "dropped"), prefix);
+		zeros += add_counters(rows, json_object_get(port, "found"), prefix);
 	}
 	DRAW_LIST(out, ports, fields, 0);
 	fputc('\n', out);
@@ -245,9 +258,13 @@ screen_status(FILE *out, const json_t *result, const struct bs_report_text *opti
 		{"link up", "link_up", FORM_TEXT},
 		{"rx packets", "rx_packets", FORM_NUMBER},
 		{"tx packets", "tx_packets", FORM_NUMBER},
-		{"missed", "rx_missed", FORM_NUMBER},
+		{"missed", "rx_missed", FORM_COUNTED},
 		{"no mbuf", "rx_nombuf", FORM_NUMBER},
 		{"errors", "rx_errors", FORM_NUMBER},
+		{"dropped", "dropped", FORM_NUMBER},
+		{"queued", "queued", FORM_NUMBER},
+		{"unaccounted", "unaccounted", FORM_NUMBER},
+		{"handed over", "handed_over", FORM_NUMBER},
 		{"rate", "rate_bps", FORM_NUMBER},
 		{"device", "device", FORM_TEXT},
 	};

@@ -240,6 +240,12 @@ follow(struct bs_lcore *lcore, struct burst *burst, struct rte_mbuf *mbuf,
 		if (burst->ingress == NULL)
 			tell_handover_stay(lcore, burst, tracked);
 	}
+	if (unlikely(tracked->gap | tracked->lost_before)) {
+		struct bs_port_account *account = &lcore->accounts[burst->from->index];
+
+		bs_count(&account->gaps, tracked->gap);
+		bs_count(&account->lost_before, tracked->lost_before);
+	}
 	wait_ns = burst->t_poll - tracked->t_arrival;
 	burst->waits++;
 	burst->wait_ns_sum += wait_ns;

@@ -172,6 +172,7 @@ struct bs_lcore_counters {
 struct bs_port_account {
 	uint64_t reasons[BS_REASON_COUNT];
 	uint64_t handed_over, taken_over; /* to, and from other lcores */
+	uint64_t gaps, lost_before;	  /* in flows, before they came to us: see bs_tracked */
 };
 
 struct bs_lcore {

@@ -106,6 +106,7 @@ configure_queues(struct bs_port *port, unsigned queues, struct rte_mempool *pool
 	port->rx_queues = (uint16_t)RTE_MIN(queues, (unsigned)info->max_rx_queues);
 	port->tx_queues = (uint16_t)RTE_MIN(queues, (unsigned)info->max_tx_queues);
 	if (port->rx_queues > 1 && info->flow_type_rss_offloads != 0) {
+		port->rss = true;
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf =
 			info->flow_type_rss_offloads &
@@ -239,6 +240,11 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	port->missed_observable = bs_driver_counts_missed(port->driver);
 	if (rte_eth_promiscuous_enable(port->id) != 0)
 		BS_LOG(DEBUG, "ports.%s: no promiscuous mode\n", config->name);
+	if (queues > 1 && !port->rss)
+		BS_LOG(NOTICE,
+			"ports.%s: %s offers no RSS: its packets come by one lcore, which hands "
+			"those of other lcores' flows over to them\n",
+			port->name, port->driver);
 	find_limits(port, config, &info);
 	find_wait_fds(port, before);
 	return 0;
@@ -267,8 +273,8 @@ bs_port_stop(struct bs_port *port, const struct bs_config_port *config)
 }
 
 /* Asks the kernel where it can: drivers on its interfaces (af_xdp, af_packet) always say up. */
-static bool
-link_is_up(const struct bs_port *port)
+bool
+bs_port_link_up(const struct bs_port *port)
 {
 	struct rte_eth_link link = {0};
 	struct ifreq request;
@@ -294,7 +300,8 @@ bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out)
 	out->queues = port->rx_queues;
 	out->rate_bps = port->rate_bps;
 	out->rx_missed_observable = port->missed_observable;
-	out->link_up = link_is_up(port);
+	out->rss = port->rss;
+	out->link_up = bs_port_link_up(port);
 	if (rte_eth_stats_get(port->id, &stats) != 0)
 		return;
 	out->rx_packets = stats.ipackets;

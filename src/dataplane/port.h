@@ -30,6 +30,7 @@ struct bs_port {
 	unsigned wait_fd_count; /* descriptors that become readable with a packet */
 	char driver[32];
 	bool missed_observable;
+	bool rss;	       /* the device spreads flows over its rx queues */
 	bool promiscuous_ours; /* switched on by us, and so off at the end */
 	struct bs_stamp_source stamps;
 	bool started;
@@ -49,6 +50,9 @@ int bs_port_start(struct bs_port *port, const struct bs_config_port *config, uns
 
 /* Stops and closes it, and removes vdevs that start() made. Safe on a half-started port. */
 void bs_port_stop(struct bs_port *port, const struct bs_config_port *config);
+
+/* Any control thread. */
+bool bs_port_link_up(const struct bs_port *port);
 
 /* Its counters now; rx_missed etc. 0 where the PMD does not tell. Any control thread. */
 void bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out);

@@ -128,6 +128,8 @@ account_port(const struct bs_dataplane *dataplane, struct bs_snapshot *snapshot,
 			port->reasons[r] += account->reasons[r];
 		taken_over += account->taken_over;
 		port->handed_over += account->handed_over;
+		port->gaps += account->gaps;
+		port->lost_before += account->lost_before;
 	}
 	if (port->handed_over > taken_over)
 		port->queued += port->handed_over - taken_over;

@@ -14,6 +14,7 @@
 #include "bs_tracker.h"
 #include "config.h"
 #include "tsc_clock.h"
+#include "watch.h"
 
 /* Room for the two queues of each service, and the two rings of each port. */
 #define BS_SNAPSHOT_BUFFERS (BS_BUFFER_MAX - BS_BUFFER_FIRST_OWN)
@@ -110,6 +111,7 @@ struct bs_snapshot_port {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	uint64_t rx_missed, rx_nombuf, rx_errors;
 	bool rx_missed_observable; /* the PMD reports imissed */
+	bool rss;		   /* it spreads flows over its queues */
 	char rx_stamps[112];	   /* where they come from, and are they used */
 	uint64_t rate_bps;
 	/* Of the packets that we took from it: what became of them. */
@@ -117,8 +119,10 @@ struct bs_snapshot_port {
 	uint64_t given;	    /* packets that the port accepted from us */
 	uint64_t forwarded; /* of those taken: accepted by the other end of the path */
 	uint64_t reasons[BS_REASON_COUNT]; /* the first three: as the device counts */
-	uint64_t handed_over; /* of those taken: to another lcore, their flow's owner */
-	int64_t unaccounted;  /* taken - forwarded - queued - ended */
+	uint64_t handed_over;		/* of those taken: to another lcore, their flow's owner */
+	int64_t unaccounted;		/* taken - forwarded - queued - ended */
+	uint64_t gaps, lost_before;	/* in flows that came by it; see bs_tracked */
+	struct bs_watched_port watched; /* set by the program, whose watch it is */
 };
 
 struct bs_snapshot_buffer {
@@ -184,6 +188,7 @@ struct bs_snapshot {
 	struct bs_tsc_clock clock; /* set by the program, whose clock it is */
 	unsigned port_count, buffer_count, lcore_count, service_count;
 	struct bs_snapshot_port ports[BS_CONFIG_PORTS];
+	struct bs_watched_pool pool; /* likewise */
 	struct bs_snapshot_buffer buffers[BS_SNAPSHOT_BUFFERS];
 	struct bs_snapshot_lcore lcores[BS_CONFIG_LCORES];
 	/* By service number, summed over lcores; at BS_MAX_SERVICES: other. */

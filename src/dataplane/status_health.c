@@ -31,6 +31,12 @@ add(struct problems *problems, const char *component, const char *remedy, const 
 		problems->failed = true;
 }
 
+static uint64_t
+seconds_since(uint64_t t, uint64_t now)
+{
+	return now > t ? (now - t) / BS_NS_PER_S : 0;
+}
+
 static void
 check_port(struct problems *problems, const struct bs_snapshot *snapshot,
 	const struct bs_snapshot_port *port)
@@ -42,6 +48,14 @@ check_port(struct problems *problems, const struct bs_snapshot *snapshot,
 		add(problems, port->name,
 			"use net_af_xdp or a NIC if losses before bufscoped matter",
 			"driver %s does not count packets its full ring drops", port->driver);
+	for (unsigned i = 0; i < BS_FINDING_COUNT; i++) {
+		const struct bs_found *found = &port->watched.found[i];
+
+		if (found->count > 0)
+			add(problems, port->name, bs_finding_remedy(i),
+				"%" PRIu64 " %s, last %" PRIu64 " s ago", found->count,
+				bs_finding_text(i), seconds_since(found->t_last, snapshot->t_ns));
+	}
 	for (unsigned i = 0; i < snapshot->lcore_count; i++) {
 		const struct bs_snapshot_lcore *lcore = &snapshot->lcores[i];
 
@@ -53,6 +67,37 @@ check_port(struct problems *problems, const struct bs_snapshot *snapshot,
 			lcore->lcore, lcore->cpu, lcore->numa);
 		break;
 	}
+}
+
+static const char *
+buffer_name(const struct bs_snapshot *snapshot, unsigned buffer)
+{
+	for (unsigned i = 0; i < snapshot->buffer_count; i++) {
+		if (snapshot->buffers[i].id == buffer)
+			return snapshot->buffers[i].name;
+	}
+	return NULL;
+}
+
+static void
+check_pool(struct problems *problems, const struct bs_snapshot *snapshot)
+{
+	const struct bs_watched_pool *pool = &snapshot->pool;
+	const char *holder = buffer_name(snapshot, pool->holder);
+	const char *port = buffer_name(snapshot, pool->blocked_by);
+	char class_[24] = "", blocked[64] = "";
+
+	if (pool->t_held == 0)
+		return;
+	if (pool->holder_queues)
+		snprintf(class_, sizeof(class_), " (class %u)", pool->holder_class);
+	if (port != NULL)
+		snprintf(blocked, sizeof(blocked), ", as %s takes nothing", port);
+	add(problems, "mempool",
+		"see what keeps it from going on; raise eal.memory, or lower app_queue.size",
+		"%" PRIu32 " of %" PRIu32 " mbufs are held by %s%s%s, for %" PRIu64 " s",
+		pool->held, pool->size, holder == NULL ? "nobody known" : holder, class_, blocked,
+		seconds_since(pool->t_held, snapshot->t_ns));
 }
 
 static void
@@ -215,10 +260,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 		add(&problems, "memory",
 			"sysctl vm.nr_hugepages=512, with eal.hugepages auto or on",
 			"not in hugepages: more TLB misses, lower packet rate");
-	if (snapshot->reasons[BS_REASON_RX_NO_MBUF] > 0)
-		add(&problems, "mempool", "raise eal.memory, or lower app_queue.size",
-			"%" PRIu64 " packets found no mbuf",
-			snapshot->reasons[BS_REASON_RX_NO_MBUF]);
+	check_pool(&problems, snapshot);
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		check_port(&problems, snapshot, &snapshot->ports[i]);
 	check_clock(&problems, &snapshot->clock);

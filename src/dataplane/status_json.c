@@ -151,13 +151,43 @@ port_json(const struct bs_snapshot_port *port)
 		port->rate_bps != 0 ? number(port->rate_bps) : json_null());
 }
 
+/* Null: the driver does not count them, so that it is not known. */
 static json_t *
-port_with_stamps(const struct bs_snapshot_port *port)
+pauses(const struct bs_watched_port *watched, enum bs_finding finding)
+{
+	const bool observable = finding == BS_FINDING_PAUSE_SENT
+					? watched->pause_sent_observable
+					: watched->pause_received_observable;
+
+	return observable ? number(watched->found[finding].count) : json_null();
+}
+
+static json_t *
+port_in_full(const struct bs_snapshot_port *port)
 {
 	json_t *object = port_json(port);
 
+	json_object_set_new(object, "queued", number(port->queued));
+	json_object_set_new(object, "dropped", number(port->ended));
+	json_object_set_new(object, "unaccounted", json_integer(port->unaccounted));
+	json_object_set_new(object, "handed_over", number(port->handed_over));
+	json_object_set_new(object, "handed_over_share",
+		port->taken > 0 ? json_real((double)port->handed_over / (double)port->taken)
+				: json_null());
+	json_object_set_new(object, "rss", json_boolean(port->rss));
+	json_object_set_new(
+		object, "pause_received", pauses(&port->watched, BS_FINDING_PAUSE_RECEIVED));
+	json_object_set_new(object, "pause_sent", pauses(&port->watched, BS_FINDING_PAUSE_SENT));
 	json_object_set_new(object, "rx_stamps", ascii(port->rx_stamps));
 	return object;
+}
+
+static json_t *
+pool_json(const struct bs_watched_pool *pool)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "mbufs", number(pool->size), "in_use",
+		number(pool->in_use), "held", pool->t_held != 0 ? number(pool->held) : json_null(),
+		"t_held", instant(pool->t_held));
 }
 
 static json_t *
@@ -270,9 +300,9 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 
 	(void)params;
 	for (unsigned i = 0; i < snapshot->port_count; i++)
-		append(&ports, port_with_stamps(&snapshot->ports[i]));
+		append(&ports, port_in_full(&snapshot->ports[i]));
 	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
-			      "s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o}",
+			      "s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
 			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
 			    problems, "pid", (int)snapshot->pid, "node", config->node,
 			    "file_prefix", ascii(config->eal.file_prefix), "t_start",
@@ -285,7 +315,8 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 			    number(snapshot->records_sent), "bytes", number(snapshot->record_bytes),
 			    "lost", number(lost_records(&snapshot->loss)), "collector_age_ns",
 			    number(snapshot->collector_age_ns), "journal",
-			    journal_json(config, &snapshot->journal), "ports", ports, "privileges",
+			    journal_json(config, &snapshot->journal), "ports", ports, "pool",
+			    pool_json(&snapshot->pool), "privileges",
 			    privileges_json(source->privileges)),
 		result, error);
 }
@@ -481,6 +512,37 @@ answer_rpc(const struct bs_status_source *source, const struct bs_snapshot *snap
 	return give(rpc, result, error);
 }
 
+static json_t *
+queues_missed(const struct bs_snapshot_port *port)
+{
+	json_t *object = json_object();
+	char key[8];
+
+	if (!port->watched.by_queue) {
+		json_decref(object);
+		return json_null();
+	}
+	for (unsigned q = 0; q < port->queues && q < BS_WATCH_QUEUES; q++) {
+		snprintf(key, sizeof(key), "%u", q);
+		json_object_set_new(object, key, number(port->watched.queue_missed[q]));
+	}
+	return object;
+}
+
+static json_t *
+findings_json(const struct bs_watched_port *watched)
+{
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < BS_FINDING_COUNT; i++) {
+		const bool pause = i == BS_FINDING_PAUSE_SENT || i == BS_FINDING_PAUSE_RECEIVED;
+
+		json_object_set_new(object, bs_finding_key(i),
+			pause ? pauses(watched, i) : number(watched->found[i].count));
+	}
+	return object;
+}
+
 /* What a port brought and what became of it; what its driver cannot count is null. */
 static json_t *
 account_json(const struct bs_snapshot_port *port)
@@ -489,11 +551,13 @@ account_json(const struct bs_snapshot_port *port)
 
 	if (!port->rx_missed_observable)
 		json_object_set_new(dropped, bs_reason_key(BS_REASON_RX_MISSED), json_null());
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "port", ascii(port->name),
-		"rx_packets", number(port->taken), "forwarded", number(port->forwarded), "queued",
-		number(port->queued), "ended", number(port->ended), "unaccounted",
-		(json_int_t)port->unaccounted, "tx_packets", number(port->given), "dropped",
-		dropped);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"port", ascii(port->name), "rx_packets", number(port->taken), "forwarded",
+		number(port->forwarded), "queued", number(port->queued), "ended",
+		number(port->ended), "unaccounted", (json_int_t)port->unaccounted, "tx_packets",
+		number(port->given), "dropped", dropped, "handed_over", number(port->handed_over),
+		"gaps", number(port->gaps), "lost_before", number(port->lost_before), "found",
+		findings_json(&port->watched), "missed_by_queue", queues_missed(port));
 }
 
 static int

@@ -226,6 +226,72 @@ test_episode_that_comes_late_revises_the_verdict(void **state)
 	heard_destroy(heard);
 }
 
+/* P01: bytes that seem lost before us were lost by us, and the way leads to who has the mbufs. */
+static void
+test_loss_before_us_that_our_device_counts_leads_to_the_device(void **state)
+{
+	(void)state;
+	struct heard *heard = warm();
+	struct group group;
+	feed_episode(heard, OWN_PORT, BS_CAUSE_DROP, BEGIN - SEC / 2, BEGIN + SEC / 2,
+		BS_BUFFER_NET_REQUEST_BEFORE, 0);
+	group_simple(&group, 1000, 0, BEGIN, BS_BUFFER_NET_REQUEST_BEFORE, BS_CAUSE_DROP, 20 * MS);
+	struct bs_rec_verdict verdict = judge_group(heard, &group);
+	assert_blame(verdict.root, BS_BUFFER_NET_REQUEST_BEFORE, BS_CAUSE_DROP);
+	assert_int_equal(verdict.via_count, 1);
+	assert_blame(verdict.via[0], OWN_PORT, BS_CAUSE_DROP);
+
+	feed_episode(heard, BS_BUFFER_MEMPOOL, BS_CAUSE_DROP, BEGIN + 2 * SEC, BEGIN + 3 * SEC,
+		BS_BUFFER_NET_REQUEST_BEFORE, 0);
+	feed_episode(heard, BS_BUFFER_MEMPOOL, BS_CAUSE_PAUSE, BEGIN + SEC, BEGIN + 4 * SEC,
+		OWN_QUEUE, 0);
+	group_simple(&group, 1001, 0, BEGIN + 5 * SEC / 2, BS_BUFFER_NET_REQUEST_BEFORE,
+		BS_CAUSE_DROP, 20 * MS);
+	verdict = judge_group(heard, &group);
+	assert_int_equal(verdict.via_count, 3);
+	assert_blame(verdict.via[0], BS_BUFFER_MEMPOOL, BS_CAUSE_DROP);
+	assert_blame(verdict.via[1], BS_BUFFER_MEMPOOL, BS_CAUSE_PAUSE);
+	assert_blame(verdict.via[2], OWN_QUEUE, BS_CAUSE_CONGESTION);
+	heard_destroy(heard);
+}
+
+/* P05: what the device counts in another second, the other direction, or without a match. */
+static void
+test_loss_before_us_is_not_put_on_what_the_device_counted_otherwise(void **state)
+{
+	(void)state;
+	struct heard *heard = warm();
+	struct group group;
+	feed_episode(heard, OWN_PORT, BS_CAUSE_DROP, BEGIN - SEC / 2, BEGIN + SEC / 2,
+		BS_BUFFER_NET_RESPONSE_BEFORE, 0);
+	feed_episode(heard, OWN_PORT, BS_CAUSE_DROP, BEGIN - SEC / 2 - 1, BEGIN + SEC / 2,
+		BS_BUFFER_NONE, 0);
+	feed_episode(heard, OWN_PORT, BS_CAUSE_DROP, BEGIN - 2 * SEC, BEGIN - SEC,
+		BS_BUFFER_NET_REQUEST_BEFORE, 0);
+	group_simple(&group, 1000, 0, BEGIN, BS_BUFFER_NET_REQUEST_BEFORE, BS_CAUSE_DROP, 20 * MS);
+	struct bs_rec_verdict verdict = judge_group(heard, &group);
+	assert_blame(verdict.root, BS_BUFFER_NET_REQUEST_BEFORE, BS_CAUSE_DROP);
+	assert_int_equal(verdict.via_count, 0);
+	heard_destroy(heard);
+}
+
+static void
+test_device_that_counts_late_revises_the_verdict(void **state)
+{
+	(void)state;
+	struct heard *heard = heard_create(false);
+	feed_usual(heard, 1, 64, BEGIN);
+	feed_simple(heard, 1000, 0, BEGIN, BS_BUFFER_NET_REQUEST_BEFORE, BS_CAUSE_DROP, 20 * MS);
+	bs_diag_advance(heard->diag, BEGIN + 150 * MS);
+	assert_int_equal(heard_of(heard, 1000)->via_count, 0);
+	feed_episode(heard, OWN_PORT, BS_CAUSE_DROP, BEGIN - SEC / 2, BEGIN + SEC / 2,
+		BS_BUFFER_NET_REQUEST_BEFORE, 0);
+	bs_diag_advance(heard->diag, BEGIN + 600 * MS);
+	assert_int_equal(heard_of(heard, 1000)->via_count, 1);
+	assert_int_equal(heard_of(heard, 1000)->revision, 1);
+	heard_destroy(heard);
+}
+
 int
 main(void)
 {
@@ -244,6 +310,10 @@ main(void)
 		cmocka_unit_test(test_hang_of_one_lcore_in_two_buffers_is_one_incident),
 		cmocka_unit_test(test_episode_that_went_on_is_replaced_by_its_end),
 		cmocka_unit_test(test_episode_that_comes_late_revises_the_verdict),
+		cmocka_unit_test(test_loss_before_us_that_our_device_counts_leads_to_the_device),
+		cmocka_unit_test(
+			test_loss_before_us_is_not_put_on_what_the_device_counted_otherwise),
+		cmocka_unit_test(test_device_that_counts_late_revises_the_verdict),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ COUNTERS = [
     "lib/record/bs_vocab.h",
     "lib/rpc/bs_tracker.h",
     "src/dataplane/snapshot.h",
+    "src/dataplane/watch.h",
 ]
 OPTION = r"(?<![\w-])--[a-z][a-z-]*"
 failures = []

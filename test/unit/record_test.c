@@ -231,7 +231,7 @@ struct field {
 #define VERDICT(member, value, ok) FIELD(BS_REC_VERDICT, bs_rec_verdict, member, value, ok)
 #define INCIDENT(member, value, ok) FIELD(BS_REC_INCIDENT, bs_rec_incident, member, value, ok)
 
-/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 8 details, the reasons from 16; services
+/* Bounds: 16 inferred buffers, own ones from 32 to 1023; 10 details, the reasons from 16; services
  * to 256. */
 static const struct field fields[] = {
 	HELLO(magic, 0x129EC0B5, false), /* written on a machine of the other byte order */
@@ -305,8 +305,8 @@ static const struct field fields[] = {
 	SEGMENT(buffer, 31, false),
 	SEGMENT(buffer, 1023, true),
 	SEGMENT(buffer, 1024, false),
-	SEGMENT(detail, 7, true),
-	SEGMENT(detail, 8, false),
+	SEGMENT(detail, 9, true),
+	SEGMENT(detail, 10, false),
 	SEGMENT(detail, 15, false),
 	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT - 1, true),
 	SEGMENT(detail, BS_DETAIL_FIRST_REASON + BS_REASON_COUNT, false),
@@ -320,7 +320,7 @@ static const struct field fields[] = {
 	EVENT(t_end, T0 - 1, false),
 	EVENT(buffer, 16, false),
 	EVENT(upstream, 16, false),
-	EVENT(detail, 8, false),
+	EVENT(detail, 10, false),
 	EVENT(type, 5, true),
 	EVENT(type, 6, false), /* compute is a cause, not an event */
 	EVENT(quality, 3, false),
@@ -346,7 +346,7 @@ static const struct field fields[] = {
 	FIELD(BS_REC_THRESHOLD, bs_rec_threshold, service, 257, false),
 	VERDICT(share_ppm, 1000001, false),
 	VERDICT(confidence_ppm, 1000001, false),
-	VERDICT(detail, 8, false),
+	VERDICT(detail, 10, false),
 	VERDICT(anomalous_by, 8, false),
 	VERDICT(baseline_warm, 2, false),
 	VERDICT(chronic, 2, false),
@@ -364,7 +364,7 @@ static const struct field fields[] = {
 	INCIDENT(t_end, T0 - 1, false),
 	INCIDENT(origin.buffer, 16, false),
 	INCIDENT(origin.cause, 11, false),
-	INCIDENT(detail, 8, false),
+	INCIDENT(detail, 10, false),
 	INCIDENT(open, 2, false),
 	INCIDENT(culprit_count, 4, false),
 	INCIDENT(culprit_kind[2], 6, false),
@@ -690,7 +690,8 @@ words_are_found_by_number_and_unknown_numbers_are_marked(void **state)
 	assert_string_equal(bs_inferred_buffer_text(16), "?");
 	assert_string_equal(bs_detail_text(0), "");
 	assert_string_equal(bs_detail_text(5), "starved");
-	assert_string_equal(bs_detail_text(8), "?");
+	assert_string_equal(bs_detail_text(8), "unreclaimed");
+	assert_string_equal(bs_detail_text(10), "?");
 	assert_string_equal(bs_detail_text(16), "rx_missed");
 	assert_string_equal(bs_detail_text(22), "app_queue_full");
 	assert_string_equal(bs_detail_text(16 + BS_REASON_COUNT), "?");

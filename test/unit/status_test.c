@@ -69,6 +69,14 @@ status_of_a_healthy_system_has_no_problems(void **state)
 	assert_int_equal(number(port, "rx_packets"), 1001);
 	assert_int_equal(number(port, "rx_missed"), 5);
 	assert_true(json_is_null(json_object_get(port, "rate_bps")));
+	assert_int_equal(number(port, "queued"), 2);
+	assert_int_equal(number(port, "dropped"), 4);
+	assert_int_equal(number(port, "unaccounted"), 0);
+	/* P20: 251 of 1001 */
+	assert_int_equal(number(port, "handed_over"), 251);
+	assert_true(json_real_value(json_object_get(port, "handed_over_share")) > 0.2507);
+	assert_true(json_real_value(json_object_get(port, "handed_over_share")) < 0.2508);
+	assert_true(json_is_false(json_object_get(port, "rss")));
 	json_decref(status);
 }
 
@@ -191,9 +199,6 @@ each_loss_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(fake, "tables",
 		"5 pieces of evidence not kept: the RPCs of an lcore had too many, or one had");
 	*s = healthy;
-	s->reasons[BS_REASON_RX_NO_MBUF] = 12;
-	assert_one_problem(fake, "mempool", "12 packets found no mbuf");
-	*s = healthy;
 	strcpy(fake->config.journal.path, "/var/j");
 	json_decref(ask(fake, "/bufscope/status", NULL));
 	s->journal.error = 28; /* ENOSPC */
@@ -225,6 +230,35 @@ each_loss_is_named_alone_with_a_remedy(void **state)
 	s->clock.wall_offset_ns = -3600000000000;
 	assert_one_problem(fake, "clock",
 		"the wall clock was set and is 3600000 ms behind; it is followed by 200 ppm");
+}
+
+static void
+what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool(void **state)
+{
+	struct fake *fake = *state;
+	const struct bs_snapshot healthy = fake->snapshot;
+	struct bs_snapshot *s = &fake->snapshot;
+
+	s->ports[1].watched.found[BS_FINDING_NO_MBUF] =
+		(struct bs_found){12, FAKE_NOW - 9000000000, FAKE_NOW - 3999999999};
+	assert_one_problem(
+		fake, "local", "12 packets lost: no mbuf was free (rx_nombuf), last 3 s ago");
+	*s = healthy;
+	s->pool = (struct bs_watched_pool){.size = 1023,
+		.in_use = 900,
+		.t_held = FAKE_NOW - 2000000000,
+		.held = 512,
+		.holder = s->buffers[1].id,
+		.holder_queues = true,
+		.holder_class = 1,
+		.blocked_by = s->buffers[2].id};
+	/* P28: class and resource */
+	assert_one_problem(fake, "mempool",
+		"512 of 1023 mbufs are held by kv.app.in (class 1), as local.tx takes nothing, for "
+		"2 s");
+	s->pool.holder_queues = false;
+	s->pool.holder = s->pool.blocked_by = BS_BUFFER_NONE;
+	assert_one_problem(fake, "mempool", "512 of 1023 mbufs are held by nobody known, for 2 s");
 }
 
 static void
@@ -427,6 +461,13 @@ counters_say_of_each_port_what_became_of_its_packets(void **state)
 	struct fake *fake = *state;
 	json_t *result, *port, *drops;
 
+	fake->snapshot.ports[0].gaps = 2;
+	fake->snapshot.ports[0].lost_before = 1;
+	fake->snapshot.ports[0].watched.found[BS_FINDING_MISSED].count = 5;
+	fake->snapshot.ports[0].watched.found[BS_FINDING_PAUSE_SENT].count = 6;
+	fake->snapshot.ports[0].watched.pause_sent_observable = true;
+	fake->snapshot.ports[1].watched.by_queue = true;
+	fake->snapshot.ports[1].watched.queue_missed[0] = 7;
 	fake->snapshot.ports[1].rx_missed_observable = false;
 	fake->snapshot.ports[1].unaccounted = -2;
 	fake->snapshot.unaccounted = -2;
@@ -440,11 +481,22 @@ counters_say_of_each_port_what_became_of_its_packets(void **state)
 	assert_int_equal(number(port, "ended"), 3);
 	assert_int_equal(number(port, "queued"), 2);
 	assert_int_equal(number(port, "unaccounted"), 0);
+	assert_int_equal(number(port, "handed_over"), 250);
+	assert_int_equal(number(port, "gaps"), 2);
+	assert_int_equal(number(port, "lost_before"), 1);
+	assert_int_equal(number(json_object_get(port, "found"), "missed"), 5);
+	/* P06: queues only where they are counted */
+	assert_true(json_is_null(json_object_get(port, "missed_by_queue")));
+	/* P07 */
+	assert_int_equal(number(json_object_get(port, "found"), "pause_sent"), 6);
+	assert_true(
+		json_is_null(json_object_get(json_object_get(port, "found"), "pause_received")));
 	assert_int_equal(json_object_size(drops), BS_REASON_COUNT);
 	assert_int_equal(number(drops, "app_queue_full"), 3);
 	assert_int_equal(number(drops, "rx_missed"), 5);
 	port = json_array_get(json_object_get(result, "ports"), 1);
 	assert_int_equal(number(port, "unaccounted"), -2);
+	assert_int_equal(number(json_object_get(port, "missed_by_queue"), "0"), 7);
 	/* what the driver does not count is not 0 */
 	assert_true(json_is_null(json_object_get(json_object_get(port, "dropped"), "rx_missed")));
 	assert_int_equal(number(result, "unaccounted"), -2);
@@ -554,6 +606,7 @@ main(void)
 		TEST(journal_is_null_without_one_and_else_says_how_it_goes),
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
 		TEST(each_loss_is_named_alone_with_a_remedy),
+		TEST(what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool),
 		TEST(a_pmd_that_hides_its_losses_shows_null_and_not_zero),
 		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),
 		TEST(lists_are_paged_by_an_offset_and_a_wrong_one_is_refused),
