@@ -63,9 +63,10 @@ struct port {
 	struct bs_watch_reading last;
 	struct pause received, sent;
 	struct doubt doubts[LOSS_COUNT];
-	uint64_t evidence;		  /* gaps of the step before */
-	uint64_t quiet;			  /* steps since the device counted a loss */
-	uint64_t t_tx_stuck, t_rx_silent; /* what goes on; 0: it does not */
+	uint64_t evidence;		   /* gaps of the step before */
+	uint64_t given_last, given_before; /* at the last look; before the pool in use grew */
+	uint64_t quiet;			   /* steps since the device counted a loss */
+	uint64_t t_tx_stuck, t_rx_silent;  /* what goes on; 0: it does not */
 	struct bs_watched_port shown;
 };
 
@@ -74,10 +75,11 @@ struct bs_watch {
 	struct port *ports;
 	unsigned port_count;
 	uint64_t t_last;
-	uint32_t rings;	    /* mbufs that lie in rings always */
-	uint32_t in_use;    /* at the last look */
-	unsigned growing;   /* looks on end at which it was more */
-	uint64_t t_growing; /* since when */
+	uint32_t rings;		/* mbufs that lie in rings always */
+	uint32_t in_use;	/* at the last look */
+	uint32_t in_use_before; /* it grew */
+	unsigned growing;	/* looks on end at which it was more */
+	uint64_t t_growing;	/* since when */
 	struct bs_watched_pool shown;
 };
 
@@ -408,17 +410,50 @@ tell_held(const struct bs_watch *watch, uint64_t t_end)
 	tell(watch, event);
 }
 
-/* What no queue of ours has lies in the tx ring of who takes no more, or it is not known where. */
-static void
-name_holder(struct bs_watched_pool *shown, const struct bs_watch_pool *pool, uint16_t port)
+/* The only port that was given as many as vanished; BS_BUFFER_NONE: none, or several. */
+static uint16_t
+keeper(const struct bs_watch *watch, uint32_t vanished)
 {
-	const uint32_t elsewhere =
-		shown->held - (pool->queued < shown->held ? pool->queued : shown->held);
+	uint16_t found = BS_BUFFER_NONE;
+
+	for (unsigned i = 0; i < watch->port_count; i++) {
+		const struct port *port = &watch->ports[i];
+
+		if (port->last.given - port->given_before < vanished)
+			continue;
+		if (found != BS_BUFFER_NONE)
+			return BS_BUFFER_NONE;
+		found = port->is.tx_buffer;
+	}
+	return found;
+}
+
+/* What no queue of ours has lies in the tx ring of who takes no more, or gives nothing back. */
+static void
+name_holder(struct bs_watch *watch, const struct bs_watch_pool *pool, uint16_t port)
+{
+	struct bs_watched_pool *shown = &watch->shown;
+	const uint32_t elsewhere = shown->held > pool->queued ? shown->held - pool->queued : 0;
 
 	shown->blocked_by = port;
 	shown->holder_queues = pool->top > elsewhere;
-	shown->holder = shown->holder_queues ? pool->top_buffer : port;
 	shown->holder_class = pool->top_class;
+	if (shown->holder_queues)
+		shown->holder = pool->top_buffer;
+	else
+		shown->holder = port != BS_BUFFER_NONE
+					? port
+					: keeper(watch, pool->in_use - watch->in_use_before);
+}
+
+/* More are in use than at the last look, for the first time. */
+static void
+begin_growth(struct bs_watch *watch)
+{
+	watch->t_growing = watch->t_last;
+	watch->in_use_before = watch->in_use;
+	for (unsigned i = 0; i < watch->port_count; i++)
+		watch->ports[i].given_before = watch->ports[i].given_last;
 }
 
 /* Who has the mbufs is asked before there are none. */
@@ -435,7 +470,7 @@ look_at_pool(struct bs_watch *watch, uint64_t t)
 	if (pool.in_use <= watch->in_use)
 		watch->growing = 0;
 	else if (watch->growing++ == 0)
-		watch->t_growing = watch->t_last;
+		begin_growth(watch);
 	watch->in_use = shown->in_use = pool.in_use;
 	shown->held = pool.in_use > watch->rings ? pool.in_use - watch->rings : 0;
 	if (shown->t_held != 0 && shown->held < room / FREED_SHARE) {
@@ -444,7 +479,7 @@ look_at_pool(struct bs_watch *watch, uint64_t t)
 		shown->holder = shown->blocked_by = BS_BUFFER_NONE;
 	} else if (shown->t_held == 0 && shown->held >= room / HELD_SHARE &&
 		   watch->growing >= (port != BS_BUFFER_NONE ? 1 : GROWING_STEPS)) {
-		name_holder(shown, &pool, port);
+		name_holder(watch, &pool, port);
 		shown->t_held = watch->t_growing;
 		tell_held(watch, 0);
 	}
@@ -460,6 +495,7 @@ bs_watch_step(struct bs_watch *watch, uint64_t t_ns)
 		watch->ops.port(watch->ops.context, i, &now);
 		look_at_losses(watch, port, &now, t_ns);
 		look_at_stalls(watch, port, &now, look_at_pauses(watch, i, t_ns), t_ns);
+		port->given_last = port->last.given;
 		port->last = now;
 	}
 	look_at_pool(watch, t_ns);

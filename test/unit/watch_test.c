@@ -653,6 +653,29 @@ mbufs_that_vanish_are_told_without_a_holder(void **state)
 	assert_int_equal(fake.events[0].culprit_count, 0);
 }
 
+/* P02: nobody refuses, but one port was given as many as are missing since. */
+static void
+a_port_that_keeps_what_it_was_given_is_named(void **state)
+{
+	static const unsigned holders[] = {TX, BS_BUFFER_NONE, BS_BUFFER_NONE};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		setup(NULL);
+		begin();
+		for (unsigned k = 0; k < 3; k++) {
+			fake.pool.in_use += 100;
+			fake.port[WIRE].given += i == 1 ? 99 : 100;
+			fake.port[LOCAL].given += i == 2 ? 100 : 99;
+			assert_int_equal(fake.event_count, 0);
+			step();
+		}
+		assert_told(BS_CAUSE_PAUSE, BS_BUFFER_MEMPOOL, 0, holders[i], T0, 0, 300);
+		bs_watch_destroy(fake.watch);
+		fake.watch = NULL;
+	}
+}
+
 static void
 a_pool_in_use_that_does_not_grow_is_no_holder(void **state)
 {
@@ -713,6 +736,7 @@ main(void)
 		TEST(who_holds_the_mbufs_is_named_before_there_are_none),
 		TEST(the_class_that_has_the_pool_is_named),
 		TEST(mbufs_that_vanish_are_told_without_a_holder),
+		TEST(a_port_that_keeps_what_it_was_given_is_named),
 		TEST(a_pool_in_use_that_does_not_grow_is_no_holder),
 		TEST(each_finding_has_a_key_a_text_and_a_remedy),
 	};
