@@ -13,7 +13,6 @@
 #include "dataplane.h"
 
 _Static_assert(BS_WATCH_NAME_BYTES == RTE_ETH_XSTATS_NAME_SIZE, "names of ethdev");
-_Static_assert(BS_WATCH_QUEUES <= RTE_ETHDEV_QUEUE_STAT_CNTRS, "queues that ethdev counts");
 
 /* Drivers that count a queue's losses with the queue; others put all on queue 0, or on none. */
 static const char *const queue_drivers[] = {
@@ -33,6 +32,22 @@ counts_by_queue(const char *driver)
 
 /* --- a port ------------------------------------------------------------------------- */
 
+/* By the names that ethdev gives them: since DPDK 25.11 they are in no struct. */
+static void
+read_queues(const struct bs_port *port, struct bs_watch_reading *reading)
+{
+	for (unsigned q = 0; q < BS_WATCH_QUEUES; q++) {
+		char name[RTE_ETH_XSTATS_NAME_SIZE];
+		uint64_t id, value;
+
+		snprintf(name, sizeof(name), "rx_q%u_errors", q);
+		if (rte_eth_xstats_get_id_by_name(port->id, name, &id) != 0)
+			return;
+		if (rte_eth_xstats_get_by_id(port->id, &id, &value, 1) == 1)
+			reading->queue_missed[q] = value;
+	}
+}
+
 static void
 read_device(const struct bs_port *port, struct bs_watch_reading *reading)
 {
@@ -42,8 +57,9 @@ read_device(const struct bs_port *port, struct bs_watch_reading *reading)
 		reading->missed = stats.imissed;
 		reading->no_mbuf = stats.rx_nombuf;
 		reading->errors = stats.ierrors;
-		memcpy(reading->queue_missed, stats.q_errors, sizeof(reading->queue_missed));
 	}
+	if (counts_by_queue(port->driver))
+		read_queues(port, reading);
 	reading->link_up = bs_port_link_up(port);
 }
 

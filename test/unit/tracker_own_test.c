@@ -370,7 +370,7 @@ hole_that_we_made_is_no_loss_of_the_network(void **state)
 	(void)state;
 	handle = SEND(rig, .t = 10 * MS, .text = GET_A).handle;
 	departed(rig, handle, 10 * MS);
-	SEND(rig, .from = SERVER, .t = 21 * MS, .seq = 38, .ack = GET, .text = OK_5 + 38);
+	SEND(rig, .from = SERVER, .t = 21 * MS, .seq = 38, .ack = GET, .text = &OK_5[38]);
 	SEND(rig, .t = 22 * MS, .seq = GET);
 	missed(rig, SERVER, 0, 38, 20 * MS);
 	handle = SEND(rig, .from = SERVER, .t = 50 * MS, .ack = GET,
