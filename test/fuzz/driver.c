@@ -16,25 +16,30 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 #else
 
 #include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
 
 static int
 run_file(const char *directory, const char *name)
 {
-	static uint8_t data[1u << 20];
 	char path[512];
+	struct stat st;
+	uint8_t *data; /* not a byte longer than the file, so that reading on is found */
 	size_t bytes;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	file = fopen(path, "rb");
-	if (file == NULL) {
+	if (file == NULL || fstat(fileno(file), &st) != 0) {
 		perror(path);
 		return 1;
 	}
-	bytes = fread(data, 1, sizeof(data), file);
+	data = malloc((size_t)st.st_size);
+	bytes = data == NULL ? 0 : fread(data, 1, (size_t)st.st_size, file);
 	fclose(file);
 	printf("%s, %zu bytes\n", path, bytes);
 	fuzz_one(data, bytes);
+	free(data);
 	return 0;
 }
 
@@ -51,8 +56,12 @@ main(int argc, char **argv)
 	}
 	fuzz_one((const uint8_t *)"", 0);
 	directory = opendir(argv[1]);
-	if (directory == NULL)
+	if (directory == NULL && errno == ENOENT)
 		return 0; /* nothing was ever found */
+	if (directory == NULL) {
+		perror(argv[1]);
+		return 1;
+	}
 	while ((entry = readdir(directory)) != NULL) {
 		if (entry->d_name[0] != '.')
 			failed |= run_file(argv[1], entry->d_name);
