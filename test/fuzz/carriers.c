@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every edit of a frame: what goes in comes out again to the byte, what refuses
- * writes nothing, and a hostile shim breaks nothing.
+ * Every edit of a frame: what goes in comes out again to the byte, a checksum that
+ * was right is right with it and a wrong one wrong, what refuses writes nothing, and
+ * a hostile shim breaks nothing.
  *
  * Input: carrier, bits, 12 bytes of shim; the frame.
  */
+#include <errno.h>
+
 #include "bs_carrier.h"
+#include "bs_checksum.h"
 #include "bs_icmp_edit.h"
 #include "bs_tcp_edit.h"
 #include "fuzz.h"
@@ -33,6 +37,16 @@ parse(struct bs_packet *packet, const uint8_t *data, size_t bytes, unsigned bits
 		packet->l4_checksum_partial = packet->tunnel_checksum_partial = 0;
 }
 
+/* Of the inner packet, if there is a tunnel. What the frame lacks of it counts as wrong. */
+static bool
+checksum_right(const struct bs_packet *packet)
+{
+	const struct iovec payload = {(void *)(uintptr_t)(packet->data + packet->payload),
+		packet->caplen - packet->payload};
+
+	return bs_checksum_ok(packet, &payload, 1);
+}
+
 static struct frame
 copy_of(const uint8_t *data, size_t bytes)
 {
@@ -55,10 +69,12 @@ round_trip(unsigned carrier, unsigned bits, const struct bs_shim *shim, const ui
 	struct bs_packet packet;
 	struct bs_shim back;
 	unsigned added;
+	bool right;
 
 	parse(&packet, frame.block + ROOM, bytes, bits);
 	if (packet.parse != BS_PARSE_OK)
 		goto out;
+	right = checksum_right(&packet);
 	added = ops->bytes(&packet);
 	FUZZ_CHECK(added <= ops->bytes_max && added <= ROOM);
 	front = frame.block + ROOM - added;
@@ -74,6 +90,7 @@ round_trip(unsigned carrier, unsigned bits, const struct bs_shim *shim, const ui
 	FUZZ_CHECK(ops->read(&packet, &back) == 0);
 	FUZZ_CHECK(back.rpc_id == shim->rpc_id && back.remaining == shim->remaining);
 	FUZZ_CHECK(ops->bytes(&packet) == added);
+	FUZZ_CHECK(checksum_right(&packet) == right);
 	FUZZ_CHECK(ops->untag(&packet, front) == 0);
 	FUZZ_CHECK(packet.data == frame.block + ROOM);
 	FUZZ_CHECK(memcmp(frame.block + ROOM, data, bytes) == 0);
@@ -94,10 +111,17 @@ take_off(unsigned bits, const uint8_t *data, size_t bytes)
 		carrier++) {
 		const struct bs_carrier_ops *ops = &bs_carriers[carrier];
 		const unsigned taken = ops->bytes(&packet);
+		const bool right = checksum_right(&packet);
 		struct bs_shim shim;
 
-		if (ops->read(&packet, &shim) == -2 || ops->untag(&packet, at) != 0)
+		if (ops->read(&packet, &shim) != 0) {
+			FUZZ_CHECK(ops->untag(&packet, at) == -EINVAL);
+			FUZZ_CHECK(at != frame.block + ROOM || memcmp(at, data, bytes) == 0);
 			continue;
+		}
+		if (ops->untag(&packet, at) != 0)
+			continue;
+		FUZZ_CHECK(checksum_right(&packet) == right);
 		at += taken;
 		FUZZ_CHECK(packet.data == at);
 		FUZZ_CHECK(packet.caplen == (size_t)(frame.block + ROOM + bytes - at));
@@ -126,18 +150,18 @@ handshake(unsigned bits, const uint8_t *data, size_t bytes)
 	frame = copy_of(data, bytes);
 	parse(&packet, frame.block + ROOM, bytes, bits);
 	if (packet.parse == BS_PARSE_OK && packet.tuple.transport == 6)
-		FUZZ_CHECK(bs_tcp_mss_lower(&packet, frame.block + ROOM, 20) <= 20);
+		FUZZ_CHECK(bs_tcp_mss_lower(&packet, frame.block + ROOM, bits) <= bits);
 	free(frame.block);
 }
 
 static void
-too_big(const uint8_t *data, size_t bytes)
+too_big(unsigned bits, const uint8_t *data, size_t bytes)
 {
 	struct frame frame = copy_of(data, bytes);
 	struct bs_icmp_too_big message;
 
 	if (bs_icmp_too_big_parse(frame.block + ROOM, bytes, &message) == 0)
-		FUZZ_CHECK(bs_icmp_mtu_lower(&message, frame.block + ROOM, 20) <= 20);
+		FUZZ_CHECK(bs_icmp_mtu_lower(&message, frame.block + ROOM, bits) <= bits);
 	free(frame.block);
 }
 
@@ -156,5 +180,5 @@ fuzz_one(const uint8_t *data, size_t bytes)
 	round_trip(carrier, bits, &shim, input.data, input.bytes);
 	take_off(bits, input.data, input.bytes);
 	handshake(bits, input.data, input.bytes);
-	too_big(input.data, input.bytes);
+	too_big(bits, input.data, input.bytes);
 }

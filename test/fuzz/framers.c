@@ -3,7 +3,8 @@
  * The two streams of a connection through each framer, whole and cut: what it
  * tells must be the same. Datagrams and the guess of protocols, too.
  *
- * Input: protocol, cut; then stretches of stream: {direction (1), length (15); bytes}.
+ * Input: protocol, cut; if the protocol is a user's, its row; then stretches of
+ * stream: {direction (1), length (15); bytes}.
  */
 #include "bs_framer.h"
 #include "fuzz.h"
@@ -102,15 +103,30 @@ piece(struct play *play, const struct bs_framer *framer, bool from_server, const
 	free(copy);
 }
 
+/* 0: whole; up to 127: into pieces of so many bytes; else into pieces of 1 to 64 bytes, at random.
+ */
+static size_t
+piece_bytes(unsigned cut, uint32_t *random, size_t left)
+{
+	size_t bytes = cut;
+
+	*random = *random * 1664525u + 1013904223u;
+	if (cut & 0x80u)
+		bytes = 1 + (*random >> 26);
+	return cut == 0 || bytes > left ? left : bytes;
+}
+
 static void
 run(struct play *play, const struct bs_framer *framer, const struct stretch *stretches,
-	unsigned count, size_t step)
+	unsigned count, unsigned cut)
 {
+	uint32_t random = cut;
+
 	memset(play, 0, offsetof(struct play, told));
 	play->count = 0;
 	for (unsigned i = 0; i < count; i++) {
 		for (size_t at = 0, n; at < stretches[i].bytes; at += n) {
-			n = stretches[i].bytes - at < step ? stretches[i].bytes - at : step;
+			n = piece_bytes(cut, &random, stretches[i].bytes - at);
 			piece(play, framer, stretches[i].from_server, stretches[i].data + at, n);
 		}
 	}
@@ -137,6 +153,38 @@ datagram_and_guess(const struct bs_framer *framer, const struct stretch *stretch
 	free(copy);
 }
 
+/* A row as a user may give it; refused if it makes no sense. */
+static const struct bs_framer *
+user_framer(struct fuzz_input *input)
+{
+	static struct bs_framers with_row;
+	static struct bs_framing_row row;
+	unsigned bad;
+
+	memset(&row, 0, sizeof(row));
+	row.name = "user";
+	row.header = fuzz_u8(input);
+	row.magic_len = fuzz_u8(input) % (sizeof(row.magic) + 2);
+	row.magic_at = fuzz_u8(input);
+	row.magic[0] = fuzz_u8(input);
+	row.magic_mask[0] = fuzz_u8(input);
+	row.length_at = fuzz_u8(input);
+	row.length_bytes = fuzz_u8(input);
+	row.length_adds = (int16_t)fuzz_u16(input);
+	row.id_at = fuzz_u8(input);
+	row.id_bytes = fuzz_u8(input);
+	row.response_id_at = fuzz_u8(input);
+	row.response_at = fuzz_u8(input);
+	row.response_mask = fuzz_u8(input);
+	row.response_value = fuzz_u8(input);
+	row.length_max = fuzz_u16(input);
+	row.length_little = row.length_max & 1;
+	row.id_little = row.length_max & 2;
+	if (bs_framers_init(&with_row, &row, 1, &bad) != 0)
+		return NULL;
+	return bs_framers_find(&with_row, "user");
+}
+
 void
 fuzz_one(const uint8_t *data, size_t bytes)
 {
@@ -144,14 +192,14 @@ fuzz_one(const uint8_t *data, size_t bytes)
 	struct fuzz_input input = {data, bytes};
 	struct stretch stretches[STRETCHES];
 	const struct bs_framer *framer;
-	unsigned count = 0, bad;
-	size_t step;
+	unsigned count = 0, bad, protocol, step;
 
 	if (framers.count == 0)
 		FUZZ_CHECK(bs_framers_init(&framers, NULL, 0, &bad) == 0);
-	framer = &framers.list[fuzz_u8(&input) % framers.count];
-	step = 1u + fuzz_u8(&input);
-	while (input.bytes > 0 && count < STRETCHES) {
+	protocol = fuzz_u8(&input) % (framers.count + 1);
+	step = fuzz_u8(&input);
+	framer = protocol < framers.count ? &framers.list[protocol] : user_framer(&input);
+	while (framer != NULL && input.bytes > 0 && count < STRETCHES) {
 		const unsigned head = fuzz_u16(&input), want = head & 0x7fffu;
 		struct stretch *stretch = &stretches[count++];
 
@@ -162,8 +210,8 @@ fuzz_one(const uint8_t *data, size_t bytes)
 		input.bytes -= stretch->bytes;
 		datagram_and_guess(framer, stretch);
 	}
-	run(&whole, framer, stretches, count, SIZE_MAX);
-	run(&cut, framer, stretches, count, step);
+	run(&whole, framer, stretches, count, 0);
+	run(&cut, framer, stretches, count, step | (step == 0));
 	FUZZ_CHECK(whole.count == cut.count);
 	FUZZ_CHECK(memcmp(whole.told, cut.told, whole.count * sizeof(whole.told[0])) == 0);
 }
