@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answers.h"
 #include "bs_clock.h"
 #include "dataplane.h"
-#include "plausible.h"
 
 #define STAGE_UNITS 1024u
 #define SUMMARY_NS BS_NS_PER_S
@@ -53,8 +53,8 @@ struct bs_collector {
 	struct bs_rec_loss loss;	 /* since start */
 	struct bs_rec_loss loss_told;	 /* by LOSS records that were taken */
 	struct bs_rec_loss loss_telling; /* and by the one in the batch */
-	uint64_t records_sent, record_bytes, bad_records, rejected;
-	struct bs_rec_journal journal; /* what the analyzer said last */
+	uint64_t records_sent, record_bytes;
+	struct bs_answers answers;
 	uint64_t t_input;
 	int64_t input_bytes; /* that may be read */
 	bool connected;
@@ -65,6 +65,15 @@ struct bs_collector {
 	uint64_t batch[BS_BATCH_MAX_BYTES / sizeof(uint64_t)];
 	uint64_t input[BS_BATCH_MAX_BYTES / sizeof(uint64_t)];
 };
+
+static void
+set_threshold(void *context, unsigned service, uint64_t latency_ns)
+{
+	const struct bs_dataplane *dataplane = context;
+
+	for (unsigned i = 0; i < dataplane->lcore_count; i++)
+		bs_tracker_threshold(dataplane->lcores[i]->tracker, service, latency_ns);
+}
 
 struct bs_collector *
 bs_collector_create(struct bs_dataplane *dataplane)
@@ -77,6 +86,8 @@ bs_collector_create(struct bs_dataplane *dataplane)
 		return NULL;
 	}
 	collector->dataplane = dataplane;
+	collector->answers = (struct bs_answers){
+		.store = dataplane->store, .threshold = set_threshold, .context = dataplane};
 	collector->fd = collector->next_fd = -1;
 	collector->t_tokens = collector->t_summary = collector->t_input = bs_clock_now_ns();
 	collector->heartbeat_ns = collector->t_input;
@@ -459,78 +470,6 @@ watch_heartbeats(struct bs_collector *collector, uint64_t t)
 /* --- in ------------------------------------------------------------------------------- */
 
 static void
-take_threshold(struct bs_collector *collector, const struct bs_plausible *here,
-	const struct bs_rec_threshold *threshold)
-{
-	const struct bs_dataplane *dataplane = collector->dataplane;
-
-	if (!bs_plausible_threshold(here, threshold)) {
-		bs_count(&collector->rejected, 1);
-		return;
-	}
-	for (unsigned i = 0; i < dataplane->lcore_count; i++)
-		bs_tracker_threshold(
-			dataplane->lcores[i]->tracker, threshold->service, threshold->latency_ns);
-}
-
-/* A verdict and the RPC behind it, whose bytes go to *extra. */
-static void
-take_verdict(struct bs_collector *collector, const struct bs_plausible *here,
-	const struct bs_rec_verdict *verdict, size_t bytes_left, size_t *extra)
-{
-	struct bs_rpc_view view;
-
-	if (bs_rpc_view(verdict + 1, bytes_left - sizeof(*verdict), &view, extra) != 0) {
-		*extra = 0;
-		bs_count(&collector->bad_records, 1);
-	} else if (!bs_plausible_verdict(here, verdict, &view)) {
-		bs_count(&collector->rejected, 1);
-	} else {
-		bs_store_verdict(collector->dataplane->store, verdict, &view);
-	}
-}
-
-static void
-take_record(struct bs_collector *collector, const struct bs_plausible *here,
-	const struct bs_record *record, size_t bytes_left, size_t *extra)
-{
-	const void *any = record;
-
-	switch (record->type) {
-	case BS_REC_THRESHOLD:
-		take_threshold(collector, here, any);
-		break;
-	case BS_REC_JOURNAL:
-		collector->journal = *(const struct bs_rec_journal *)record;
-		break;
-	case BS_REC_INCIDENT:
-		if (bs_plausible_incident(here, any))
-			bs_store_incident(collector->dataplane->store, any);
-		else
-			bs_count(&collector->rejected, 1);
-		break;
-	case BS_REC_VERDICT:
-		take_verdict(collector, here, any, bytes_left, extra);
-		break;
-	default:
-		bs_count(&collector->bad_records, 1);
-	}
-}
-
-/* Is all of a verdict's group made of valid records? bs_rpc_view reads them unchecked. */
-static bool
-group_valid(const uint8_t *data, size_t bytes, size_t offset, size_t end)
-{
-	int error;
-
-	while (offset < end) {
-		if (bs_record_next(data, bytes, &offset, &error) == NULL)
-			return false;
-	}
-	return true;
-}
-
-static void
 take_batch(struct bs_collector *collector, size_t bytes)
 {
 	const struct bs_plausible here = {
@@ -539,21 +478,8 @@ take_batch(struct bs_collector *collector, size_t bytes)
 		.t_start = collector->dataplane->t_start,
 		.t_now = bs_clock_now_ns(),
 	};
-	const uint8_t *data = (const uint8_t *)collector->input;
-	const struct bs_record *record;
-	size_t offset = 0;
-	int error;
 
-	if (!group_valid(data, bytes, 0, bytes)) {
-		bs_count(&collector->bad_records, 1);
-		return;
-	}
-	while ((record = bs_record_next(data, bytes, &offset, &error)) != NULL) {
-		size_t at = (size_t)((const uint8_t *)record - data), extra = 0;
-
-		take_record(collector, &here, record, bytes - at, &extra);
-		offset += extra;
-	}
+	bs_answers_take(&collector->answers, &here, collector->input, bytes);
 }
 
 static void
@@ -589,7 +515,7 @@ receive(struct bs_collector *collector)
 		collector->input_bytes -=
 			(int64_t)INPUT_BATCH_COST + RTE_MIN(n, (ssize_t)sizeof(collector->input));
 		if (n > (ssize_t)sizeof(collector->input))
-			bs_count(&collector->bad_records, 1);
+			bs_count(&collector->answers.bad, 1);
 		else
 			take_batch(collector, (size_t)n);
 	}
@@ -702,10 +628,10 @@ bs_collector_status(const struct bs_collector *collector, struct bs_collector_st
 	status->connected = __atomic_load_n(&collector->connected, __ATOMIC_RELAXED);
 	status->records_sent = __atomic_load_n(&collector->records_sent, __ATOMIC_RELAXED);
 	status->record_bytes = __atomic_load_n(&collector->record_bytes, __ATOMIC_RELAXED);
-	status->rejected = __atomic_load_n(&collector->rejected, __ATOMIC_RELAXED);
-	status->bad_records = __atomic_load_n(&collector->bad_records, __ATOMIC_RELAXED);
+	status->rejected = __atomic_load_n(&collector->answers.rejected, __ATOMIC_RELAXED);
+	status->bad_records = __atomic_load_n(&collector->answers.bad, __ATOMIC_RELAXED);
 	status->heartbeat_ns = __atomic_load_n(&collector->heartbeat_ns, __ATOMIC_RELAXED);
 	status->loss = collector->loss;
-	status->journal = collector->journal;
+	status->journal = collector->answers.journal;
 	count_losses(collector->dataplane, &status->loss); /* also while it does not come round */
 }
