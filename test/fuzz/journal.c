@@ -3,39 +3,13 @@
  * A journal's file in pieces of any size: every byte is found to be something
  * once, in order, and what passes as records can be walked.
  *
- * Input: size of the pieces; whether CRCs are mended; the file. With CRCs mended
- * the fuzzer gets past them; a journal that somebody made says what it likes.
+ * Input: size of the pieces; whether CRCs are mended; the file.
  */
 #include <stdalign.h>
 
 #include "bs_journal.h"
 #include "fuzz.h"
-
-/* Seals whatever looks like a header where one would be. */
-static void
-mend(uint8_t *file, size_t bytes)
-{
-	struct bs_journal_block block;
-	size_t at = sizeof(struct bs_journal_file);
-
-	if (bytes < at)
-		return;
-	{
-		struct bs_journal_file head;
-
-		memcpy(&head, file, sizeof(head));
-		bs_journal_file_seal(&head);
-		memcpy(file, &head, sizeof(head));
-	}
-	while (at + sizeof(block) <= bytes) {
-		memcpy(&block, file + at, sizeof(block));
-		if (block.bytes > bytes - at - sizeof(block))
-			return;
-		bs_journal_block_seal(&block, file + at + sizeof(block));
-		memcpy(file + at, &block, sizeof(block));
-		at += sizeof(block) + block.bytes;
-	}
-}
+#include "journal_mend.h"
 
 static void
 walk(const struct bs_journal_found *found)
@@ -63,7 +37,7 @@ fuzz_one(const uint8_t *data, size_t bytes)
 	if (reader == NULL)
 		abort();
 	if (mended)
-		mend(file, total);
+		journal_mend(file, total);
 	while (what != BS_JOURNAL_END && what != BS_JOURNAL_REFUSED) {
 		what = bs_journal_reader_next(reader, &found);
 		if (what == BS_JOURNAL_MORE) {

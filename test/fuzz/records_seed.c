@@ -2,7 +2,8 @@
 /*
  * Real records as inputs to begin with: records_seed DIRECTORY CAPTURE... puts what
  * the tracker tells of each capture into DIRECTORY/down, what the diagnosis
- * makes of that into DIRECTORY/up, and a journal of both into DIRECTORY/journal.
+ * makes of that into DIRECTORY/up, and a journal of both into DIRECTORY/journal and
+ * DIRECTORY/report.
  */
 #include <libgen.h>
 
@@ -126,8 +127,9 @@ open_in(const char *directory, const char *target, const char *name)
 	return file;
 }
 
+/* `prefix`: what the target has before the file. */
 static void
-write_journal(FILE *file)
+write_journal(FILE *file, const uint8_t prefix[], size_t prefix_bytes)
 {
 	struct bs_journal_file head = {.byte_order = BS_JOURNAL_BYTE_ORDER,
 		.version = BS_JOURNAL_VERSION,
@@ -138,8 +140,7 @@ write_journal(FILE *file)
 		.first_block = 1};
 	const struct batch *batches[] = {&down, &up};
 
-	fputs("\x08", file); /* see journal.c: pieces of 297 bytes, nothing mended */
-	fputc(0, file);
+	fwrite(prefix, 1, prefix_bytes, file);
 	bs_journal_file_seal(&head);
 	fwrite(&head, sizeof(head), 1, file);
 	for (unsigned i = 0; i < 2; i++) {
@@ -172,7 +173,10 @@ main(int argc, char **argv)
 		fwrite(up.data, up.bytes, 1, file);
 		fclose(file);
 		file = open_in(argv[1], "journal", name);
-		write_journal(file);
+		write_journal(file, (const uint8_t[]){8, 0}, 2); /* 297 bytes, nothing mended */
+		fclose(file);
+		file = open_in(argv[1], "report", name);
+		write_journal(file, (const uint8_t[]){1}, 1);
 		fclose(file);
 	}
 	return 0;
