@@ -7,7 +7,8 @@
  *
  * The tracker feeds the bytes of each direction in stream order, in pieces of
  * any size, down to one byte. A framer keeps its own few bytes of state per
- * direction; it never allocates and never reads outside the piece.
+ * direction, and what does not fit there in a memory of fixed size; it never
+ * reads outside the piece.
  */
 #pragma once
 
@@ -20,13 +21,33 @@
 /* Per direction; a framer may lay its own struct over it (static_assert the size). */
 #define BS_FRAME_STATE_BYTES 160u
 
-/* Both directions of a connection, and what they share. All zero is the initial state. */
+/*
+ * Memory of fixed size for what some connections need beyond their state, e.g.
+ * the tables of HPACK: made at create, shared by all framers of a tracker, one
+ * thread. `bytes` is rounded up to a power of two, at most 2 GiB; NULL with errno
+ * ENOMEM or EINVAL.
+ */
+struct bs_frame_memory;
+struct bs_frame_memory *bs_frame_memory_create(size_t bytes);
+void bs_frame_memory_destroy(struct bs_frame_memory *memory); /* NULL is fine */
+
+/* As malloc, realloc and free of 64 bytes and more; NULL if it is used up. */
+void *bs_frame_alloc(struct bs_frame_memory *memory, size_t bytes);
+void *bs_frame_realloc(struct bs_frame_memory *memory, void *block, size_t bytes);
+void bs_frame_free(struct bs_frame_memory *memory, void *block); /* NULL is fine */
+/* Bytes handed out, rounded up to what they take, and requests refused since create. */
+size_t bs_frame_memory_used(const struct bs_frame_memory *memory);
+uint64_t bs_frame_memory_refused(const struct bs_frame_memory *memory);
+
+/* Both directions of a connection, and what they share. All zero is the initial state, but for
+ * `memory`, which is its tracker's (NULL: there is none). */
 struct bs_frame_conn {
 	union {
 		uint8_t bytes[BS_FRAME_STATE_BYTES];
 		uint64_t align;
 	} dir[2];	    /* [0] client to server, [1] server to client */
 	uint32_t shared[4]; /* e.g. HTTP: methods of the requests in flight */
+	struct bs_frame_memory *memory;
 };
 
 #define BS_FRAME_LABEL_BYTES 96u
@@ -37,14 +58,18 @@ struct bs_frame_conn {
 #define BS_FRAME_END                                                                               \
 	0x04u /* the message ends after those; without a HEAD it was none (empty line) */
 #define BS_FRAME_BAD 0x08u /* bytes make no sense: give up this direction until resync */
+/* With HEAD: what ends here is a part of the message; BS_ROLE_PART goes on with it. */
+#define BS_FRAME_PART 0x10u
 
 enum bs_frame_role {
 	BS_ROLE_BY_DIRECTION = 0, /* request if from the client, else response */
 	BS_ROLE_REQUEST,
 	BS_ROLE_RESPONSE,
-	BS_ROLE_INTERIM, /* 1xx: the final response follows */
+	BS_ROLE_INTERIM, /* of the RPC `id`, or the first that waits: the final response follows */
 	BS_ROLE_PUSH,	 /* from the server, nobody asked */
-	BS_ROLE_CANCEL,	 /* asks for the RPC `id` to be given up */
+	BS_ROLE_CANCEL,	 /* gives up the RPC `id` */
+	BS_ROLE_PART,	 /* goes on with this direction's message of the RPC `id` */
+	BS_ROLE_NONE,	 /* of the connection: settings, pings */
 };
 
 #define BS_ONEWAY 1u /* will not be answered */
@@ -66,6 +91,7 @@ struct bs_frame {
 	uint8_t until_close; /* BS_UNTIL_*: body ends with the connection; END never comes */
 	uint8_t error;	     /* the answer reports a failure */
 	uint8_t label_len;
+	uint8_t has_trace;
 	int32_t status;
 	/*
 	 * What tells, by order, whether a quiet command is the one answered: the
@@ -75,6 +101,8 @@ struct bs_frame {
 	uint32_t answers, token;
 	uint64_t id; /* pairs request and response within the connection */
 	uint64_t skip;
+	/* Of a request, W3C Trace Context level 1, section 3.2: trace-id and parent-id. */
+	uint8_t trace_id[16], parent_span_id[8];
 	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value
 					   */
 };
@@ -115,6 +143,8 @@ struct bs_framer_ops {
 	 */
 	int (*probe)(const struct bs_framer *framer, bool from_server, const uint8_t *data,
 		size_t bytes);
+	/* Gives back what directions of the connection hold of conn->memory; or NULL. */
+	void (*forget)(struct bs_frame_conn *conn, bool from_server);
 	uint16_t ports[4]; /* usual ports, for guessing; 0 ends */
 };
 

@@ -33,6 +33,7 @@ struct bs_tracker_service {
 
 struct bs_tracker_config {
 	unsigned max_flows, max_rpcs; /* rounded up to powers of two */
+	size_t frame_bytes;	      /* for framers that need more; rounded up likewise */
 	const struct bs_framers *framers;
 	/* Given services, numbered by index. Not copied. */
 	const struct bs_tracker_service *services;
@@ -83,6 +84,8 @@ struct bs_tracker_config {
 	X(BYTES_UNPARSED, "bytes_unparsed", "payload bytes that no framer could read")             \
 	X(RESYNCS, "resyncs", "times a stream that made no sense was picked up again")             \
 	X(REASSEMBLY_FULL, "reassembly_full", "bytes behind a hole not kept: no buffer")           \
+	X(FRAME_MEMORY_FULL, "frame_memory_full",                                                  \
+		"times a framer had no memory for what it keeps of a connection")                  \
 	X(ORPHANS, "orphans", "responses without a request")
 
 #define BS_X_TRACK(name, key, help) BS_TRACK_##name,
@@ -97,8 +100,9 @@ struct bs_tracker;
 struct bs_tracker *bs_tracker_create(const struct bs_tracker_config *config);
 void bs_tracker_destroy(struct bs_tracker *tracker); /* NULL is fine */
 
-/* Bytes of the tables of a tracker with so many flows and RPCs; nothing else in it is larger. */
-size_t bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs);
+/* Bytes of the tables of a tracker with so many flows and RPCs, and for framers; nothing else in it
+ * is larger. */
+size_t bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs, size_t frame_bytes);
 
 /* What is known of a packet's arrival: it was there at t_poll but not yet at t_low. */
 struct bs_arrival {

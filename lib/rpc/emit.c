@@ -117,6 +117,9 @@ fill_rpc(const struct bs_tracker *tracker, struct bs_rec_rpc *rec, const struct 
 	rec->capture_gaps = rpc->gaps;
 	rec->reordered = rpc->reordered;
 	rec->interim_responses = rpc->interims;
+	rec->max_gap_ns = rpc->max_gap_ns;
+	memcpy(rec->trace_id, rpc->trace_id, sizeof(rec->trace_id));
+	memcpy(rec->parent_span_id, rpc->parent_span_id, sizeof(rec->parent_span_id));
 	rec->service = flow->service;
 	if (!tracker->config.discover && flow->service < tracker->service_count)
 		rec->class_ = tracker->config.services[flow->service].class_;

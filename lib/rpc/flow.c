@@ -499,6 +499,7 @@ flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t
 	flow->state = FLOW_OPEN;
 	flow->t_last = t;
 	flow->stream = tracker->stream_counter++;
+	flow->frame.memory = tracker->frame_memory;
 	flow_clear_rpcs(flow);
 	reset_stream(flow, TO_SERVICE);
 	reset_stream(flow, FROM_SERVICE);
@@ -513,14 +514,24 @@ flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t
 	return flow;
 }
 
+void
+flow_forget_frames(struct flow *flow, unsigned d)
+{
+	if (flow->framer != NULL && flow->framer->ops->forget != NULL)
+		flow->framer->ops->forget(&flow->frame, d == FROM_SERVICE);
+	memset(&flow->frame.dir[d], 0, sizeof(flow->frame.dir[d]));
+}
+
 /* What is open of the connection ends with it. */
 static void
 flow_end(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t)
 {
 	stream_give_up_holes(tracker, flow, t);
 	rpc_end_all(tracker, flow, outcome, t);
-	for (unsigned d = 0; d < 2; d++)
+	for (unsigned d = 0; d < 2; d++) {
 		hole_free_chunks(tracker, flow, d);
+		flow_forget_frames(flow, d);
+	}
 }
 
 void
@@ -532,7 +543,7 @@ flow_reopen(
 	flow_end(tracker, flow, BS_OUTCOME_UNANSWERED, t);
 	for (unsigned d = 0; d < 2; d++)
 		reset_stream(flow, d);
-	memset(&flow->frame, 0, sizeof(flow->frame));
+	memset(flow->frame.shared, 0, sizeof(flow->frame.shared));
 	memset(&flow->tagging, 0, sizeof(flow->tagging));
 	if (find_role(tracker, packet, &role))
 		take_role(tracker, flow, &role);

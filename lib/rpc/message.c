@@ -43,26 +43,19 @@ first_message_size(struct step *step, uint64_t bytes_to_come)
 
 /* --- heads --------------------------------------------------------------- */
 
+/* The response of an RPC, or a part of it, is what is in progress. */
 static void
-response_begins(struct step *step, const struct bs_frame *frame)
+response_goes_on(struct step *step, struct rpc *rpc, const struct bs_frame *frame)
 {
-	struct bs_tracker *tracker = step->tracker;
-	struct direction *dir = &step->flow->dir[step->d];
-	bool orphan;
-	struct rpc *rpc = pair_response(step, frame, &orphan);
+	struct direction *dir = &step->flow->dir[FROM_SERVICE];
 
-	if (rpc == NULL || rpc->ended[FROM_SERVICE]) {
-		if (orphan) {
-			count(tracker, BS_TRACK_ORPHANS, 1);
-			emit_orphan(step);
-		}
-		return;
-	}
-	dir->rpc = index_of_rpc(tracker, rpc);
+	dir->rpc = index_of_rpc(step->tracker, rpc);
 	if (rpc->t_first[FROM_SERVICE] == 0) {
 		rpc_response_label(step, rpc);
 		rpc->t_first[FROM_SERVICE] = dir->t_message;
 		rpc->begin[FROM_SERVICE] = dir->message_begin;
+	} else if (dir->t_message > rpc->t_last[FROM_SERVICE] + rpc->max_gap_ns) {
+		rpc->max_gap_ns = dir->t_message - rpc->t_last[FROM_SERVICE];
 	}
 	if (rpc->state == RPC_REQUEST)
 		rpc->early = 1;
@@ -72,6 +65,34 @@ response_begins(struct step *step, const struct bs_frame *frame)
 		rpc->has_status = 1;
 		rpc->status = frame->status;
 	}
+}
+
+static void
+response_begins(struct step *step, const struct bs_frame *frame)
+{
+	bool orphan;
+	struct rpc *rpc = pair_response(step, frame, &orphan);
+
+	if (rpc != NULL && !rpc->ended[FROM_SERVICE]) {
+		response_goes_on(step, rpc, frame);
+	} else if (orphan) {
+		count(step->tracker, BS_TRACK_ORPHANS, 1);
+		emit_orphan(step);
+	}
+}
+
+/* Parts of what is not followed, or is over, belong to nothing. */
+static void
+part_begins(struct step *step, const struct bs_frame *frame)
+{
+	struct rpc *rpc = rpc_find_key(step->tracker, step->flow, frame->id);
+
+	if (rpc == NULL || rpc->ended[step->d])
+		return;
+	if (step->d == FROM_SERVICE)
+		response_goes_on(step, rpc, frame);
+	else
+		step->flow->dir[TO_SERVICE].rpc = index_of_rpc(step->tracker, rpc);
 }
 
 /* Over UDP, what was asked first was lost, or its answer. */
@@ -149,6 +170,25 @@ request_begins(struct step *step, const struct bs_frame *frame)
 	rpc->label_len = frame->label_len;
 	memcpy(rpc->label, frame->label, frame->label_len);
 	rpc->operation_hash = operation_hash;
+	if (frame->has_trace) {
+		memcpy(rpc->trace_id, frame->trace_id, sizeof(rpc->trace_id));
+		memcpy(rpc->parent_span_id, frame->parent_span_id, sizeof(rpc->parent_span_id));
+	}
+}
+
+static void
+interim(struct step *step, const struct bs_frame *frame)
+{
+	struct bs_tracker *tracker = step->tracker;
+	const uint32_t open = step->flow->rpc_open;
+	struct rpc *rpc = NULL;
+
+	if (frame->has_id)
+		rpc = rpc_find_key(tracker, step->flow, frame->id);
+	else if (open != NONE && tracker->rpcs[open].refused_before == 0)
+		rpc = &tracker->rpcs[open];
+	if (rpc != NULL)
+		rpc->interims++;
 }
 
 static unsigned
@@ -177,8 +217,7 @@ message_head(struct step *step, const struct bs_frame *frame)
 			response_begins(step, frame);
 		break;
 	case BS_ROLE_INTERIM:
-		if (flow->rpc_open != NONE && tracker->rpcs[flow->rpc_open].refused_before == 0)
-			tracker->rpcs[flow->rpc_open].interims++;
+		interim(step, frame);
 		break;
 	case BS_ROLE_PUSH:
 		add(&service_of(tracker, flow)->counters.pushed, 1);
@@ -188,7 +227,13 @@ message_head(struct step *step, const struct bs_frame *frame)
 		if (rpc != NULL)
 			rpc_give_up(tracker, rpc, BS_OUTCOME_CANCELLED);
 		break;
+	case BS_ROLE_PART:
+		part_begins(step, frame);
+		break;
+	case BS_ROLE_NONE:
+		break;
 	}
+	dir->part = (frame->flags & BS_FRAME_PART) != 0;
 	if (dir->rpc != NONE && step->in_first && step->tracked->rpc_id == 0) {
 		step->tracked->rpc_id = tracker->rpcs[dir->rpc].id;
 		step->tracked->rpc = dir->rpc;
@@ -202,14 +247,18 @@ message_ends(struct step *step)
 {
 	struct direction *dir = &step->flow->dir[step->d];
 	struct rpc *rpc = dir->rpc == NONE ? NULL : &step->tracker->rpcs[dir->rpc];
+	const bool part = dir->part;
 
 	first_message_size(step, 0);
 	step->in_first = false;
 	dir->in_message = 0;
 	dir->skip = 0;
 	dir->skip_ends = 0;
+	dir->part = 0;
 	dir->rpc = NONE;
-	if (rpc != NULL)
+	if (rpc != NULL && part)
+		rpc_part_ended(step, rpc);
+	else if (rpc != NULL)
 		rpc_message_ended(step, rpc, step->d, dir->next);
 }
 
@@ -226,6 +275,7 @@ message_lost(struct step *step)
 	step->in_first = false;
 	dir->rpc = NONE;
 	dir->in_message = 0;
+	dir->part = 0;
 	dir->skip = 0;
 	dir->skip_ends = 0;
 	dir->until_close = 0;
@@ -234,7 +284,7 @@ message_lost(struct step *step)
 		flow->request_gap = 1;
 	else
 		dir->after_gap = 1;
-	memset(&flow->frame.dir[step->d], 0, sizeof(flow->frame.dir[step->d]));
+	flow_forget_frames(flow, step->d);
 }
 
 /* Opaque: bytes one way, then bytes the other, is an RPC. */
@@ -364,8 +414,10 @@ message_bad(struct step *step, uint32_t bytes)
 
 	count(step->tracker, BS_TRACK_BYTES_UNPARSED, bytes);
 	message_lost(step);
-	if (flow->protocol_guessed && !flow->rpc_seen)
+	if (flow->protocol_guessed && !flow->rpc_seen) {
+		flow_forget_frames(flow, !step->d);
 		flow->framer = opaque_framer(step->tracker);
+	}
 	flow->dir[step->d].next += bytes;
 }
 

@@ -106,7 +106,7 @@ carried(struct bs_tracker *tracker, const struct flow *flow, const struct bs_tra
 {
 	const unsigned d = handle->direction;
 	const bool response = d == FROM_SERVICE;
-	const bool in_order = flow->tuple.transport == 6; /* of a stream they end in this order */
+	const bool stream = flow->tuple.transport == 6;
 	uint32_t at = response ? flow->done_first : flow->depart_first;
 	unsigned n = 0;
 
@@ -116,8 +116,9 @@ carried(struct bs_tracker *tracker, const struct flow *flow, const struct bs_tra
 		at = response ? rpc->done_next : rpc->next;
 		if (is_carried(flow, rpc, handle))
 			found[n++] = rpc;
-		else if (in_order && rpc->ended[d] && seq_before(handle->seq_end, rpc->end[d]))
-			break; /* and so do all that follow */
+		else if (stream && !rpc->in_parts[d] && rpc->ended[d] &&
+			 seq_before(handle->seq_end, rpc->end[d]))
+			break; /* and so end all that follow */
 	}
 	if (response && flow->rpc_open != NONE &&
 		is_carried(flow, &tracker->rpcs[flow->rpc_open], handle))

@@ -608,7 +608,10 @@ rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_e
 		flow->depart_first = index_of_rpc(tracker, rpc); /* a turn goes on */
 	rpc->ended[d] = 1;
 	rpc->end[d] = seq_end;
-	rpc->bytes[d] = (uint32_t)(seq_end - rpc->begin[d]);
+	if (rpc->in_parts[d])
+		rpc->bytes[d] += (uint32_t)(seq_end - flow->dir[d].message_begin);
+	else
+		rpc->bytes[d] = (uint32_t)(seq_end - rpc->begin[d]);
 	if (!turn_over) {
 		rpc->t_last[d] = step->t_release;
 		rpc->departed[d] = 0;
@@ -624,6 +627,17 @@ rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_e
 		request_ended(step, rpc);
 	else
 		response_ended(step, rpc);
+}
+
+void
+rpc_part_ended(struct step *step, struct rpc *rpc)
+{
+	const struct direction *dir = &step->flow->dir[step->d];
+
+	rpc->in_parts[step->d] = 1;
+	rpc->t_last[step->d] = step->t_release;
+	rpc->end[step->d] = dir->next;
+	rpc->bytes[step->d] += (uint32_t)(dir->next - dir->message_begin);
 }
 
 static bool

@@ -9,6 +9,7 @@
  *   resend.c   bytes sent again: lost, late or for nothing
  *   unseen.c   responses lost before they came to us
  *   window.c   what a receiver's window held up
+ *   memory.c   what framers keep of a connection beyond their state
  *   message.c  bytes in order to framers, messages to RPCs
  *   pair.c     which request a response answers
  *   rpc.c      RPC slots, marks, what a service has open
@@ -67,7 +68,8 @@ struct direction {
 	uint8_t ended : 1;     /* all bytes up to it were delivered */
 	uint8_t wscale;	       /* of the windows this end advertises; WSCALE_* */
 	uint8_t window_known;  /* window_end is valid */
-	uint8_t pad[3];
+	uint8_t part;	       /* what is in progress is a part of a message, not its end */
+	uint8_t pad[2];
 };
 _Static_assert(sizeof(struct direction) == 64, "one cache line per direction");
 
@@ -220,6 +222,8 @@ struct rpc {
 		t_departure_copy[2]; /* of the last byte, if a later copy counts */
 	uint64_t t_earlier_finish, blocker_id;
 	uint64_t bytes[2];
+	uint64_t max_gap_ns; /* between parts of the response */
+	uint8_t trace_id[16], parent_span_id[8];
 	uint32_t pending;
 	uint32_t operation_hash;
 	uint32_t answers, token; /* of a quiet command; see struct bs_frame */
@@ -228,7 +232,8 @@ struct rpc {
 	uint8_t state;
 	uint8_t outcome; /* if decided: bs_outcome, else BS_OUTCOME_COUNT */
 	uint8_t ended[2], departed[2];
-	uint8_t dropped[2]; /* a copy of its last packet was, and no later one came yet */
+	uint8_t in_parts[2]; /* its message came in parts; those of others may lie between */
+	uint8_t dropped[2];  /* a copy of its last packet was, and no later one came yet */
 	uint8_t has_key, oneway, has_status, counted_pending; /* oneway: BS_ONEWAY_* */
 	uint8_t early, first_of_flow;
 	uint8_t tagged;	    /* a packet brought its ID, or went out with it */
@@ -285,6 +290,8 @@ struct bs_tracker {
 	uint32_t service_count;
 	uint16_t service_slots[SERVICE_SLOTS]; /* number + 1 by (address, port), open addressing; 0
 						  = free */
+
+	struct bs_frame_memory *frame_memory;
 
 	uint64_t group[BS_RPC_GROUP_MAX_UNITS * BS_UNIT_BYTES / sizeof(uint64_t)];
 };
@@ -347,6 +354,8 @@ struct flow *flow_find(struct bs_tracker *tracker, const struct bs_tuple *tuple,
 struct flow *flow_make(struct bs_tracker *tracker, const struct bs_packet *packet, uint64_t t);
 void flow_forget(struct bs_tracker *tracker, struct flow *flow, unsigned outcome, uint64_t t);
 void flow_advance(struct bs_tracker *tracker, uint64_t t);
+/* Forgets what the framer of a flow knows of a direction. */
+void flow_forget_frames(struct flow *flow, unsigned d);
 /* The connection has ended: the flow is kept only as long as stray packets may come. */
 void flow_closed(struct bs_tracker *tracker, struct flow *flow);
 /* Another connection with the same tuple begins with this SYN or SYN-ACK. */
@@ -442,6 +451,8 @@ unsigned rpc_in_range(struct bs_tracker *tracker, const struct flow *flow, unsig
 	uint32_t begin, uint32_t end, struct rpc *found[RANGE_RPCS]);
 struct mark_node *rpc_mark(struct bs_tracker *tracker, struct rpc *rpc, const struct bs_mark *mark);
 void rpc_message_ended(struct step *step, struct rpc *rpc, unsigned d, uint32_t seq_end);
+/* A part of its message in direction step->d is complete; more will come. */
+void rpc_part_ended(struct step *step, struct rpc *rpc);
 /* It will not be answered, or not so that we see it. */
 void rpc_give_up(struct bs_tracker *tracker, struct rpc *rpc, unsigned outcome);
 /* The quiet commands before `until` (NONE: one, the oldest) will not be answered. */

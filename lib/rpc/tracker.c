@@ -59,9 +59,10 @@ services_init(struct bs_tracker *tracker)
 }
 
 size_t
-bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs)
+bs_tracker_bytes(unsigned max_flows, unsigned max_rpcs, size_t frame_bytes)
 {
-	return flow_table_bytes(power_of_two(max_flows)) + rpc_table_bytes(power_of_two(max_rpcs));
+	return flow_table_bytes(power_of_two(max_flows)) + rpc_table_bytes(power_of_two(max_rpcs)) +
+	       frame_bytes;
 }
 
 struct bs_tracker *
@@ -70,7 +71,8 @@ bs_tracker_create(const struct bs_tracker_config *config)
 	struct bs_tracker *tracker;
 
 	if (config->framers == NULL || config->framers->count == 0 || config->sink.put == NULL ||
-		config->service_count > BS_MAX_SERVICES || config->idle_ns == 0) {
+		config->service_count > BS_MAX_SERVICES || config->idle_ns == 0 ||
+		config->frame_bytes == 0) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -81,8 +83,9 @@ bs_tracker_create(const struct bs_tracker_config *config)
 	tracker->sample_left = config->sample;
 	tracker->flow_max = power_of_two(config->max_flows);
 	tracker->rpc_mask = power_of_two(config->max_rpcs) - 1;
-	if (services_init(tracker) != 0 || flow_table_init(tracker) != 0 ||
-		rpc_table_init(tracker) != 0) {
+	tracker->frame_memory = bs_frame_memory_create(config->frame_bytes);
+	if (tracker->frame_memory == NULL || services_init(tracker) != 0 ||
+		flow_table_init(tracker) != 0 || rpc_table_init(tracker) != 0) {
 		bs_tracker_destroy(tracker);
 		errno = ENOMEM;
 		return NULL;
@@ -97,6 +100,7 @@ bs_tracker_destroy(struct bs_tracker *tracker)
 		return;
 	flow_table_fini(tracker);
 	rpc_table_fini(tracker);
+	bs_frame_memory_destroy(tracker->frame_memory);
 	free(tracker->services);
 	free(tracker->discovered);
 	free(tracker);
@@ -199,15 +203,26 @@ bs_tracker_tagging(struct bs_tracker *tracker, const struct bs_tuple *tuple)
 	return flow == NULL ? NULL : &flow->tagging;
 }
 
+static void
+count_refused_memory(struct bs_tracker *tracker)
+{
+	const uint64_t refused = bs_frame_memory_refused(tracker->frame_memory);
+
+	count(tracker, BS_TRACK_FRAME_MEMORY_FULL,
+		refused - tracker->counters[BS_TRACK_FRAME_MEMORY_FULL]);
+}
+
 void
 bs_tracker_advance(struct bs_tracker *tracker, uint64_t t_ns)
 {
 	flow_advance(tracker, t_ns);
+	count_refused_memory(tracker);
 }
 
 void
 bs_tracker_finish(struct bs_tracker *tracker, uint64_t t_ns)
 {
+	count_refused_memory(tracker);
 	for (uint32_t i = 0; i < tracker->flow_max; i++) {
 		struct flow *flow = &tracker->flows[i];
 

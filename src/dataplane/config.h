@@ -60,6 +60,9 @@ struct bs_config_service {
 enum bs_shim_tag { BS_SHIM_NEGOTIATED, BS_SHIM_ALWAYS, BS_SHIM_OFF };
 enum bs_schedule { BS_SCHEDULE_PRIORITY, BS_SCHEDULE_DRR };
 
+/* Of each flow of tables.flows, for what framers keep of some connections; they share it. */
+#define BS_CONFIG_FRAME_BYTES 256u
+
 struct bs_config {
 	char path[BS_CONFIG_TEXT * 2];
 	uint16_t node;

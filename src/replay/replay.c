@@ -12,6 +12,7 @@
 
 #define TABLE_MIN 1024u
 #define TABLE_MAX 65536u
+#define FRAME_BYTES (64u << 20)
 #define IDLE_NS (600 * BS_NS_PER_S)
 #define HOUSEKEEPING_NS (10 * BS_NS_PER_MS)
 #define PROGRESS_PACKETS 16384u
@@ -204,6 +205,7 @@ init_tracker(struct replay *replay, char error[REPLAY_ERROR_BYTES])
 	struct bs_tracker_config tracker = {
 		.max_flows = table_size(replay),
 		.max_rpcs = table_size(replay),
+		.frame_bytes = FRAME_BYTES,
 		.framers = &replay->framers,
 		.services = replay->given,
 		.service_count = config != NULL ? config->service_count : 0,

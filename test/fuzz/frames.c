@@ -95,6 +95,7 @@ create(struct play *play, struct fuzz_input *input)
 	struct bs_tracker_config config = {
 		.max_flows = mode & TINY_TABLES ? 1 : 256,
 		.max_rpcs = mode & TINY_TABLES ? 1 : 256,
+		.frame_bytes = mode & TINY_TABLES ? 1 : 1u << 20,
 		.framers = &framers,
 		.services = play->services,
 		.service_count = mode & DISCOVER ? 0 : MODE_SERVICES(mode),

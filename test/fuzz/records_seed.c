@@ -76,6 +76,7 @@ play(const char *path)
 	static struct bs_framers framers;
 	struct bs_tracker_config config = {.max_flows = 4096,
 		.max_rpcs = 4096,
+		.frame_bytes = 1u << 20,
 		.framers = &framers,
 		.discover = true,
 		.detect_ns = {0, 200000, 200000, 200000, 200000, 1000000},

@@ -102,6 +102,7 @@ run(const char *path, const char *protocol, struct result *result)
 	struct bs_tracker_config config = {
 		.max_flows = 4096,
 		.max_rpcs = 4096,
+		.frame_bytes = 1u << 20,
 		.framers = &framers,
 		.discover = true,
 		.idle_ns = 300 * FINISH_AFTER_NS,

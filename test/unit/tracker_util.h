@@ -140,6 +140,7 @@ rig_new(const char *protocol, uint16_t port)
 	rig->client_address = 0x0a000001;
 	rig->config.max_flows = 64;
 	rig->config.max_rpcs = 256;
+	rig->config.frame_bytes = 65536;
 	rig->config.framers = &rig->framers;
 	rig->config.services = &rig->given;
 	rig->config.service_count = 1;
