@@ -148,6 +148,19 @@ struct bs_framer_ops {
 	uint16_t ports[4]; /* usual ports, for guessing; 0 ends */
 };
 
+/* Bits of a header's byte that say something of a message: if they have that value, or,
+ * `otherwise`, any other. mask 0: nothing says it. */
+struct bs_framing_test {
+	uint8_t at, mask, value;
+	bool otherwise;
+};
+
+/* What a code in the header asks for. */
+struct bs_framing_operation {
+	uint32_t code;
+	const char *name; /* NULL ends the list */
+};
+
 /* A length-prefixed protocol. All offsets from the first byte of the message. */
 struct bs_framing_row {
 	const char *name;
@@ -160,10 +173,18 @@ struct bs_framing_row {
 	int32_t length_adds;	 /* whole message = length field + adds */
 	uint8_t id_at, id_bytes; /* id_bytes 0: paired by order */
 	bool id_little;
-	uint8_t response_id_at; /* where a response repeats the id; 0: at id_at */
-	uint8_t response_at; /* byte whose bits tell request from response; mask 0: by direction */
-	uint8_t response_mask, response_value;
-	uint32_t length_max; /* longer is BAD; 0: 1 GiB */
+	uint8_t response_id_at;		 /* where a response repeats the id; 0: at id_at */
+	struct bs_framing_test response; /* else a request; mask 0: by direction */
+	struct bs_framing_test none;	 /* neither: a ping, a heartbeat */
+	struct bs_framing_test oneway;	 /* a request that will not be answered */
+	struct bs_framing_test push;	 /* from the server, nobody asked */
+	struct bs_framing_test error;	 /* a response that reports a failure */
+	uint8_t status_at, status_bytes; /* of a response, up to 4; 0: none */
+	bool status_little;
+	uint8_t operation_at, operation_bytes; /* of a request, up to 4; 0: none */
+	bool operation_little;
+	const struct bs_framing_operation *operations; /* NULL, or a code not in it: its number */
+	uint32_t length_max;			       /* longer is BAD; 0: 1 GiB */
 	uint16_t ports[4];
 };
 #define BS_FRAMING_HEADER_MAX 64u
@@ -216,6 +237,10 @@ const struct bs_framer *bs_framers_settle(const struct bs_framers *framers,
  */
 size_t bs_operation_template(
 	const char *label, size_t len, char out[BS_FRAME_LABEL_BYTES], uint32_t *hash);
+
+/* The built-in rows, lib/rpc/rows.c. */
+extern const struct bs_framing_row bs_framing_rows[];
+extern const unsigned bs_framing_row_count;
 
 extern const struct bs_framer_ops bs_framer_opaque;
 extern const struct bs_framer_ops bs_framer_row;	  /* rows with an id */

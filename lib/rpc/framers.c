@@ -17,81 +17,16 @@ static const struct bs_framer_ops *const coded[] = {
 	&bs_framer_sunrpc,
 };
 
-static const struct bs_framing_row built_in_rows[] = {
-	/* Modbus Messaging on TCP/IP 1.0b, section 3.1.3: MBAP header, protocol identifier 0. */
-	{
-		.name = "modbus",
-		.header = 8,
-		.magic_at = 2,
-		.magic_len = 2,
-		.magic_mask = {0xff, 0xff},
-		.length_at = 4,
-		.length_bytes = 2,
-		.length_adds = 6,
-		.id_at = 0,
-		.id_bytes = 2,
-		.length_max = 260,
-		.ports = {502},
-	},
-	/*
-	 * MongoDB wire protocol, standard message header; opcodes are below
-	 * 2^16. That a message asks for no answer (moreToCome) is not in it.
-	 */
-	{
-		.name = "mongodb",
-		.header = 16,
-		.magic_at = 14,
-		.magic_len = 2,
-		.magic_mask = {0xff, 0xff},
-		.length_at = 0,
-		.length_bytes = 4,
-		.length_little = true,
-		.id_at = 4,
-		.id_bytes = 4,
-		.id_little = true,
-		.response_id_at = 8,
-		.length_max = 48000000, /* maxMessageSizeBytes */
-		.ports = {27017},
-	},
-	/* Diameter, RFC 6733 section 3: version 1, bit R, reserved flags 0, hop-by-hop id. */
-	{
-		.name = "diameter",
-		.header = 20,
-		.magic_at = 0,
-		.magic_len = 5,
-		.magic = {1},
-		.magic_mask = {0xff, 0, 0, 0x03, 0x0f},
-		.length_at = 1,
-		.length_bytes = 3,
-		.id_at = 12,
-		.id_bytes = 4,
-		.response_at = 4,
-		.response_mask = 0x80,
-		.response_value = 0,
-		.ports = {3868},
-	},
-	/* 9P, Plan 9 manual intro(5): size, type (T even, R odd), tag. */
-	{
-		.name = "9p",
-		.header = 7,
-		.length_at = 0,
-		.length_bytes = 4,
-		.length_little = true,
-		.id_at = 5,
-		.id_bytes = 2,
-		.id_little = true,
-		.response_at = 4,
-		.response_mask = 1,
-		.response_value = 1,
-		.length_max = 16u << 20,
-		.ports = {564},
-	},
-};
-
 static bool
 is_inside(const struct bs_framing_row *row, unsigned at, unsigned bytes)
 {
 	return at + bytes <= row->header;
+}
+
+static bool
+test_makes_sense(const struct bs_framing_row *row, const struct bs_framing_test *test)
+{
+	return is_inside(row, test->at, 1) && (test->value & ~test->mask) == 0;
 }
 
 static bool
@@ -104,8 +39,11 @@ row_makes_sense(const struct bs_framing_row *row)
 	       is_inside(row, row->length_at, row->length_bytes) && row->id_bytes <= 8 &&
 	       is_inside(row, row->id_at, row->id_bytes) &&
 	       is_inside(row, row->response_id_at, row->id_bytes) &&
-	       is_inside(row, row->response_at, 1) &&
-	       (row->response_value & ~row->response_mask) == 0;
+	       is_inside(row, row->status_at, row->status_bytes) && row->status_bytes <= 4 &&
+	       is_inside(row, row->operation_at, row->operation_bytes) &&
+	       row->operation_bytes <= 4 && test_makes_sense(row, &row->response) &&
+	       test_makes_sense(row, &row->none) && test_makes_sense(row, &row->oneway) &&
+	       test_makes_sense(row, &row->push) && test_makes_sense(row, &row->error);
 }
 
 static int
@@ -138,8 +76,8 @@ bs_framers_init(struct bs_framers *framers, const struct bs_framing_row *user_ro
 		framers->list[i].name = coded[i]->name;
 		framers->list[i].protocol = (uint8_t)framers->count++;
 	}
-	for (unsigned i = 0; i < sizeof(built_in_rows) / sizeof(built_in_rows[0]); i++) {
-		ret = add_row(framers, &built_in_rows[i]);
+	for (unsigned i = 0; i < bs_framing_row_count; i++) {
+		ret = add_row(framers, &bs_framing_rows[i]);
 		if (ret != 0)
 			return ret;
 	}

@@ -5,6 +5,7 @@
  * of it, and gathered in the state otherwise.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bs_framer.h"
@@ -55,11 +56,63 @@ message_bytes(const struct bs_framing_row *row, const uint8_t *header)
 }
 
 static bool
+holds(const struct bs_framing_test *test, const uint8_t *header)
+{
+	return test->mask != 0 &&
+	       ((header[test->at] & test->mask) == test->value) != test->otherwise;
+}
+
+static bool
 is_response(const struct bs_framing_row *row, bool from_server, const uint8_t *header)
 {
-	if (row->response_mask == 0)
-		return from_server;
-	return (header[row->response_at] & row->response_mask) == row->response_value;
+	return row->response.mask == 0 ? from_server : holds(&row->response, header);
+}
+
+/* Its name, or its number in decimal. */
+static uint8_t
+operation_label(const struct bs_framing_row *row, const uint8_t *header, char *label)
+{
+	const uint32_t code = (uint32_t)read_number(
+		header + row->operation_at, row->operation_bytes, row->operation_little);
+	const struct bs_framing_operation *one = row->operations;
+
+	while (one != NULL && one->name != NULL && one->code != code)
+		one++;
+	if (one != NULL && one->name != NULL)
+		return (uint8_t)snprintf(label, BS_FRAME_LABEL_BYTES, "%s", one->name);
+	return (uint8_t)snprintf(label, BS_FRAME_LABEL_BYTES, "operation %u", code);
+}
+
+static uint8_t
+role_of(const struct bs_framing_row *row, bool from_server, const uint8_t *header, bool response)
+{
+	if (holds(&row->none, header))
+		return BS_ROLE_NONE;
+	if (from_server && holds(&row->push, header))
+		return BS_ROLE_PUSH;
+	if (row->response.mask == 0)
+		return BS_ROLE_BY_DIRECTION;
+	return response ? BS_ROLE_RESPONSE : BS_ROLE_REQUEST;
+}
+
+static void
+tell_response(const struct bs_framing_row *row, const uint8_t *header, struct bs_frame *frame)
+{
+	frame->error = holds(&row->error, header);
+	if (row->status_bytes == 0)
+		return;
+	frame->has_status = 1;
+	frame->status = (int32_t)read_number(
+		header + row->status_at, row->status_bytes, row->status_little);
+}
+
+static void
+tell_request(const struct bs_framing_row *row, const uint8_t *header, struct bs_frame *frame)
+{
+	if (holds(&row->oneway, header))
+		frame->oneway = BS_ONEWAY;
+	if (row->operation_bytes > 0)
+		frame->label_len = operation_label(row, header, frame->label);
 }
 
 static size_t
@@ -93,8 +146,11 @@ row_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_s
 	frame->skip = whole - row->header;
 	if (frame->skip > 0)
 		frame->flags |= BS_FRAME_SKIP;
-	if (row->response_mask != 0)
-		frame->role = response ? BS_ROLE_RESPONSE : BS_ROLE_REQUEST;
+	frame->role = role_of(row, from_server, header, response);
+	if (response)
+		tell_response(row, header, frame);
+	else
+		tell_request(row, header, frame);
 	if (row->id_bytes > 0) {
 		unsigned at = response && row->response_id_at ? row->response_id_at : row->id_at;
 

@@ -431,10 +431,35 @@ static const struct config_key magic_keys[] = {
 	{NULL},
 };
 
-static const struct config_key response_keys[] = {
-	{"at", CONFIG_NUMBER, .min = "0", .max = "63", IN(bs_framing_row, response_at)},
-	{"mask", CONFIG_NUMBER, .min = "1", .max = "255", IN(bs_framing_row, response_mask)},
-	{"value", CONFIG_NUMBER, .min = "0", .max = "255", IN(bs_framing_row, response_value)},
+#define FRAMING_TEST(test)                                                                         \
+	static const struct config_key test##_keys[] = {                                           \
+		{"at", CONFIG_NUMBER, .min = "0", .max = "63", IN(bs_framing_row, test.at)},       \
+		{"mask", CONFIG_NUMBER, .min = "1", .max = "255", IN(bs_framing_row, test.mask)},  \
+		{"value", CONFIG_NUMBER, .min = "0", .max = "255",                                 \
+			IN(bs_framing_row, test.value)},                                           \
+		{"otherwise", CONFIG_BOOL, "false", IN(bs_framing_row, test.otherwise)},           \
+		{NULL},                                                                            \
+	}
+
+FRAMING_TEST(response);
+FRAMING_TEST(none);
+FRAMING_TEST(oneway);
+FRAMING_TEST(push);
+FRAMING_TEST(error);
+
+static const struct config_key status_keys[] = {
+	{"at", CONFIG_NUMBER, .min = "0", .max = "63", IN(bs_framing_row, status_at)},
+	{"bytes", CONFIG_NUMBER, .min = "1", .max = "4", IN(bs_framing_row, status_bytes)},
+	{"endian", CONFIG_WORD, "\"big\"", .words = endian_words,
+		IN(bs_framing_row, status_little)},
+	{NULL},
+};
+
+static const struct config_key operation_code_keys[] = {
+	{"at", CONFIG_NUMBER, .min = "0", .max = "63", IN(bs_framing_row, operation_at)},
+	{"bytes", CONFIG_NUMBER, .min = "1", .max = "4", IN(bs_framing_row, operation_bytes)},
+	{"endian", CONFIG_WORD, "\"big\"", .words = endian_words,
+		IN(bs_framing_row, operation_little)},
 	{NULL},
 };
 
@@ -445,6 +470,12 @@ static const struct config_key framing_keys[] = {
 	{"id", CONFIG_OBJECT, "{}", .keys = id_keys},
 	{"magic", CONFIG_OBJECT, "null", .null_ok = true, .keys = magic_keys},
 	{"response", CONFIG_OBJECT, "null", .null_ok = true, .keys = response_keys},
+	{"none", CONFIG_OBJECT, "null", .null_ok = true, .keys = none_keys},
+	{"oneway", CONFIG_OBJECT, "null", .null_ok = true, .keys = oneway_keys},
+	{"push", CONFIG_OBJECT, "null", .null_ok = true, .keys = push_keys},
+	{"error", CONFIG_OBJECT, "null", .null_ok = true, .keys = error_keys},
+	{"status", CONFIG_OBJECT, "null", .null_ok = true, .keys = status_keys},
+	{"operation", CONFIG_OBJECT, "null", .null_ok = true, .keys = operation_code_keys},
 	{"length_max", CONFIG_SIZE, "null", .null_ok = true, .min = "1", .max = "1G",
 		IN(bs_framing_row, length_max)},
 	{NULL},

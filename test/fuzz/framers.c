@@ -153,6 +153,18 @@ datagram_and_guess(const struct bs_framer *framer, const struct stretch *stretch
 	free(copy);
 }
 
+static struct bs_framing_test
+row_test(struct fuzz_input *input)
+{
+	struct bs_framing_test test;
+
+	test.at = fuzz_u8(input);
+	test.mask = fuzz_u8(input);
+	test.value = fuzz_u8(input) & test.mask;
+	test.otherwise = test.at & 1;
+	return test;
+}
+
 /* A row as a user may give it; refused if it makes no sense. */
 static const struct bs_framer *
 user_framer(struct fuzz_input *input)
@@ -174,9 +186,15 @@ user_framer(struct fuzz_input *input)
 	row.id_at = fuzz_u8(input);
 	row.id_bytes = fuzz_u8(input);
 	row.response_id_at = fuzz_u8(input);
-	row.response_at = fuzz_u8(input);
-	row.response_mask = fuzz_u8(input);
-	row.response_value = fuzz_u8(input);
+	row.response = row_test(input);
+	row.none = row_test(input);
+	row.oneway = row_test(input);
+	row.push = row_test(input);
+	row.error = row_test(input);
+	row.status_at = fuzz_u8(input);
+	row.status_bytes = fuzz_u8(input);
+	row.operation_at = fuzz_u8(input);
+	row.operation_bytes = fuzz_u8(input);
 	row.length_max = fuzz_u16(input);
 	row.length_little = row.length_max & 1;
 	row.id_little = row.length_max & 2;

@@ -110,7 +110,9 @@ given_values_land_where_they_belong(void **state)
 		",\"framing\":[{\"name\":\"mine\",\"header\":12,"
 		"\"length\":{\"at\":4,\"bytes\":4,\"endian\":\"little\",\"adds\":-2},"
 		"\"id\":{\"at\":8,\"bytes\":4},\"magic\":{\"at\":0,\"bytes\":\"cafe\"},"
-		"\"response\":{\"at\":2,\"mask\":128,\"value\":128}}],"
+		"\"response\":{\"at\":2,\"mask\":128,\"value\":128},"
+		"\"oneway\":{\"at\":3,\"mask\":1,\"value\":0,\"otherwise\":true},"
+		"\"operation\":{\"at\":10,\"bytes\":2,\"endian\":\"little\"}}],"
 		"\"services\":[{\"name\":\"kv\",\"address\":\"2001:db8::1\",\"port\":9,"
 		"\"protocol\":\"mine\",\"slo\":\"1.5ms\",\"class\":{\"in\":1,\"out\":2},"
 		"\"tenant\":\"t\",\"pid_file\":\"/run/kv.pid\",\"probe\":\"off\","
@@ -142,7 +144,13 @@ given_values_land_where_they_belong(void **state)
 	assert_int_equal(config.framing[0].magic_len, 2);
 	assert_int_equal(config.framing[0].magic[1], 0xfe);
 	assert_int_equal(config.framing[0].magic_mask[1], 0xff);
-	assert_int_equal(config.framing[0].response_mask, 128);
+	assert_int_equal(config.framing[0].response.mask, 128);
+	assert_int_equal(config.framing[0].oneway.at, 3);
+	assert_true(config.framing[0].oneway.otherwise);
+	assert_int_equal(config.framing[0].push.mask, 0);
+	assert_int_equal(config.framing[0].operation_at, 10);
+	assert_int_equal(config.framing[0].operation_bytes, 2);
+	assert_true(config.framing[0].operation_little);
 	assert_memory_equal(config.services[0].address, v6, 16);
 	assert_int_equal(config.services[0].slo_ns, 1500000);
 	assert_int_equal(config.services[0].class_in, 1);

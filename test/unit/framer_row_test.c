@@ -81,6 +81,76 @@ test_diameter_role_is_in_the_flags(void **state)
 	assert_int_equal(r.told[1].role, BS_ROLE_RESPONSE);
 }
 
+/* A row that uses all that a header may say: kind, code, status, id. */
+static void
+test_header_says_what_a_message_is(void **state)
+{
+	static const struct bs_framing_operation operations[] = {{1, "PUT"}, {2, "GET"}, {0, NULL}};
+	static const struct bs_framing_row row = {
+		.name = "all",
+		.header = 8,
+		.length_bytes = 1,
+		.id_at = 1,
+		.id_bytes = 1,
+		.response = {.at = 2, .mask = 0x80, .value = 0x80},
+		.none = {.at = 2, .mask = 0x40, .value = 0x40},
+		.oneway = {.at = 2, .mask = 0x20, .value = 0x20, .otherwise = true},
+		.push = {.at = 2, .mask = 0x10, .value = 0x10},
+		.error = {.at = 3, .mask = 0xff, .value = 20, .otherwise = true},
+		.status_at = 3,
+		.status_bytes = 1,
+		.operation_at = 4,
+		.operation_bytes = 3,
+		.operation_little = true,
+		.operations = operations,
+	};
+	static const struct chunk chunks[] = {
+		C("\x08\1\x20\0\1\0\0\0"       /* answered, PUT */
+		  "\x08\2\0\0\2\0\0\0"	       /* not answered, GET */
+		  "\x08\3\x60\0\0\0\0\0"       /* neither */
+		  "\x08\4\x20\0\x10\x20\0\0"), /* a code without a name */
+		S("\x08\1\x80\x14\0\0\0\0"     /* status 20: fine */
+		  "\x08\4\x80\x63\0\0\0\0"     /* status 99 */
+		  "\x08\0\x10\0\0\0\0\0"),     /* pushed */
+	};
+	static struct bs_framers framers;
+	unsigned bad;
+
+	(void)state;
+	assert_int_equal(bs_framers_init(&framers, &row, 1, &bad), 0);
+	replay_all_cuts(&r, bs_framers_find(&framers, "all"), chunks, COUNT(chunks));
+	assert_int_equal(r.count, 7);
+	assert_int_equal(r.told[0].role, BS_ROLE_REQUEST);
+	assert_int_equal(r.told[0].oneway, 0);
+	assert_string_equal(r.told[0].label, "PUT");
+	assert_int_equal(r.told[1].oneway, BS_ONEWAY);
+	assert_string_equal(r.told[1].label, "GET");
+	assert_int_equal(r.told[2].role, BS_ROLE_NONE);
+	assert_string_equal(r.told[3].label, "operation 8208");
+	assert_int_equal(r.told[4].role, BS_ROLE_RESPONSE);
+	assert_int_equal(r.told[4].status, 20);
+	assert_false(r.told[4].error);
+	assert_int_equal(r.told[5].status, 99);
+	assert_true(r.told[5].error);
+	assert_int_equal(r.told[6].role, BS_ROLE_PUSH);
+}
+
+static void
+test_modbus_functions_have_names(void **state)
+{
+	/* Read Holding Registers refused with exception 2: MODBUS Application Protocol, section 7.
+	 */
+	static const struct chunk chunks[] = {
+		C("\0\1\0\0\0\x06\1\3\0\x6b\0\3"),
+		S("\0\1\0\0\0\x03\1\x83\2"),
+	};
+
+	(void)state;
+	replay_all_cuts(&r, replay_framer("modbus"), chunks, COUNT(chunks));
+	assert_string_equal(r.told[0].label, "READ HOLDING REGISTERS");
+	assert_true(r.told[1].error);
+}
+
 static void
 expect_bad(const struct bs_framer *framer, const void *data, size_t bytes)
 {
@@ -215,6 +285,8 @@ main(void)
 		cmocka_unit_test(test_message_of_header_alone_has_no_skip),
 		cmocka_unit_test(test_mongodb_response_repeats_the_id_elsewhere),
 		cmocka_unit_test(test_diameter_role_is_in_the_flags),
+		cmocka_unit_test(test_header_says_what_a_message_is),
+		cmocka_unit_test(test_modbus_functions_have_names),
 		cmocka_unit_test(test_nonsense_is_bad),
 		cmocka_unit_test(test_long_length_with_bias_does_not_wrap),
 		cmocka_unit_test(test_every_width_and_order_is_read),

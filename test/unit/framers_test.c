@@ -81,8 +81,11 @@ test_row_that_makes_no_sense_is_refused(void **state)
 	REFUSED(length_at, 255);
 	REFUSED(id_bytes, 9);
 	REFUSED(response_id_at, 9);
-	REFUSED(response_at, 12);
-	REFUSED(response_value, 1); /* outside of the mask */
+	REFUSED(response.at, 12);
+	REFUSED(oneway.at, 12);
+	REFUSED(status_bytes, 5);
+	REFUSED(operation_bytes, 5);
+	REFUSED(response.value, 1); /* outside of the mask */
 	REFUSED(magic_len, 9);
 	row = good;
 	row.magic_at = 10;
