@@ -23,6 +23,7 @@ SKIPPED = 77
 CLIENT, SERVICE = "10.99.0.1", "10.99.0.2"
 CLIENT6, SERVICE6 = "fd99::1", "fd99::2"
 ETH_P_ALL, ETH_P_IPV4, ETH_P_IPV6, ETH_P_SHIM = 3, 0x0800, 0x86DD, 0x88B5
+SO_RCVBUFFORCE = 33
 
 # Virtual devices that can drive one end of a veth pair, the best first.
 DRIVERS = {
@@ -129,17 +130,20 @@ class Sniffer(threading.Thread):
     def __init__(self, sock):
         super().__init__(daemon=True)
         self.sock = sock
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         self.sock.settimeout(0.1)
         self.running = True
         self.segments = self.shims = self.announcements = 0
         self.start()
 
     def run(self):
-        while self.running:
+        while True:
             try:
                 frame, source = self.sock.recvfrom(65536)
             except TimeoutError:
-                continue
+                if self.running:
+                    continue
+                return  # all that came before stop() has been looked at
             if source[2] == socket.PACKET_OUTGOING:
                 continue
             self.shims += source[1] == ETH_P_SHIM

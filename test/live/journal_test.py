@@ -48,13 +48,18 @@ def nothing_lost(dataplane, load, count):
         expect(dataplane.counter(reason) == 0, f"{reason}: {dataplane.counter(reason)}")
 
 
+def told_since(dataplane, begun):
+    return {one["id"] for one in dataplane.anomalies() if int(one["t_request_first"]) > begun}
+
+
 def stall(dataplane, redis):
-    """redis is stopped for a while; returns when its victims are told."""
-    before = len(dataplane.anomalies())
+    """redis is stopped for a while; returns when that was, and when a victim of it is told."""
+    begun = time.time_ns()
     redis.send(signal.SIGSTOP)
     hold(0.1)
     redis.send(signal.SIGCONT)
-    wait_for("anomalies", lambda: len(dataplane.anomalies()) > before)
+    wait_for("a victim", lambda: told_since(dataplane, begun))
+    return begun
 
 
 def kill(pid):
@@ -217,9 +222,7 @@ def recording_has_what_was_reported_meanwhile(lab):
     recorder = lab.start("record", [program("bufscope"), "record", "--file-prefix",
                                     dataplane.prefix, "-o", first])
     recorder.wait_for("the file", lambda: os.path.exists(first))
-    begun = time.time_ns()
-    stall(dataplane, redis)
-    told = {one["id"] for one in dataplane.anomalies() if int(one["t_request_first"]) > begun}
+    told = told_since(dataplane, stall(dataplane, redis))
     expect(recorder.stop(signal.SIGINT) == 0, f"record ended: {recorder.output()}")
     expect("0 records not written, 0 blocks missing" in recorder.output(), recorder.output())
     found = report(first)
