@@ -3,6 +3,7 @@
 #include "collector.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <rte_malloc.h>
 #include <rte_ring.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #define STAGE_UNITS 1024u
 #define SUMMARY_NS BS_NS_PER_S
 #define ANALYZER_COMES_NS (2 * BS_NS_PER_S)
+#define LAST_BATCH_MS 100
 #define IDLE_SLEEP_NS 2000000l
 #define BRIEF_RESERVE 4u /* briefs leave a quarter of the budget to what has more to tell */
 #define CONTROL_UNITS 1024u
@@ -57,6 +59,7 @@ struct bs_collector {
 	struct bs_answers answers;
 	uint64_t t_input;
 	int64_t input_bytes; /* that may be read */
+	uint64_t t_refused;  /* since when no batch is taken; 0: the last one was */
 	bool connected;
 	bool begun;	 /* draining */
 	bool names_lost; /* the last time they were told; told again each second */
@@ -126,39 +129,65 @@ disconnect(struct bs_collector *collector)
 {
 	close(collector->fd);
 	collector->fd = -1;
+	__atomic_store_n(&collector->t_refused, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&collector->connected, false, __ATOMIC_RELAXED);
 }
 
-/* Sends the batch, or counts it as lost: the analyzer takes it now or never. */
 static void
+lose_batch(struct bs_collector *collector)
+{
+	collector->loss_telling = collector->loss_told;
+	bs_count(&collector->loss.socket_full, collector->batch_records);
+	collector->batch_bytes = 0;
+	collector->batch_records = 0;
+}
+
+/*
+ * Sends the batch, or loses it where there is no analyzer. False: the analyzer is
+ * there and does not take it now; it is kept, and what comes waits in its rings.
+ */
+static bool
 flush(struct bs_collector *collector)
 {
 	if (collector->batch_bytes == 0)
-		return;
+		return true;
 	if (collector->fd >= 0 &&
 		send(collector->fd, collector->batch, collector->batch_bytes,
 			MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)collector->batch_bytes) {
 		collector->records_sent += collector->batch_records;
 		collector->record_bytes += collector->batch_bytes;
 		collector->loss_told = collector->loss_telling;
-	} else {
-		collector->loss_telling = collector->loss_told;
-		bs_count(&collector->loss.socket_full, collector->batch_records);
-		if (collector->fd >= 0 && errno != EAGAIN && errno != EWOULDBLOCK &&
-			errno != ENOBUFS)
-			disconnect(collector);
+		collector->batch_bytes = 0;
+		collector->batch_records = 0;
+		__atomic_store_n(&collector->t_refused, 0, __ATOMIC_RELAXED);
+		return true;
 	}
-	collector->batch_bytes = 0;
-	collector->batch_records = 0;
+	if (collector->fd >= 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS)) {
+		if (collector->t_refused == 0)
+			__atomic_store_n(
+				&collector->t_refused, collector->heartbeat_ns, __ATOMIC_RELAXED);
+		return false;
+	}
+	if (collector->fd >= 0)
+		disconnect(collector);
+	lose_batch(collector);
+	return true;
 }
 
+static bool
+has_room(const struct bs_collector *collector, unsigned units)
+{
+	return collector->batch_bytes + units * BS_UNIT_BYTES <= sizeof(collector->batch);
+}
+
+/* What cannot wait elsewhere takes the place of a batch that cannot be sent. */
 static void
 send_units(struct bs_collector *collector, const void *units, unsigned count)
 {
 	const size_t bytes = (size_t)count * BS_UNIT_BYTES;
 
-	if (collector->batch_bytes + bytes > sizeof(collector->batch))
-		flush(collector);
+	if (!has_room(collector, count) && !flush(collector))
+		lose_batch(collector);
 	memcpy((uint8_t *)collector->batch + collector->batch_bytes, units, bytes);
 	((struct bs_record *)((uint8_t *)collector->batch + collector->batch_bytes))->sequence =
 		collector->sequence++;
@@ -420,6 +449,8 @@ drain(struct bs_collector *collector, struct rte_ring *ring, struct stage *stage
 		units = group_units(head);
 		if (at + units > stage->count)
 			break;
+		if (!has_room(collector, units) && !flush(collector))
+			break;
 		if (within_budget(collector, head->type))
 			send_units(collector, head, units);
 		at += units;
@@ -534,8 +565,8 @@ take_over_fd(struct bs_collector *collector)
 	if (collector->fd >= 0)
 		close(collector->fd);
 	collector->fd = fd;
-	collector->batch_bytes = 0;
-	collector->batch_records = 0;
+	__atomic_store_n(&collector->t_refused, 0, __ATOMIC_RELAXED);
+	lose_batch(collector); /* it was for another */
 	__atomic_store_n(&collector->connected, true, __ATOMIC_RELAXED);
 	tell_names(collector);
 }
@@ -564,6 +595,8 @@ bs_collector_turn(struct bs_collector *collector)
 	take_over_fd(collector);
 	if (!may_drain(collector, t))
 		return 0;
+	if (!flush(collector))
+		return receive(collector);
 	if (__atomic_exchange_n(&collector->retell, 0, __ATOMIC_RELAXED))
 		tell_names(collector);
 	tokens_refill(collector, t);
@@ -574,6 +607,15 @@ bs_collector_turn(struct bs_collector *collector)
 	summarise(collector, t);
 	flush(collector);
 	return moved + receive(collector);
+}
+
+/* Is there a batch that the analyzer takes, given a moment? */
+static bool
+is_taken_soon(const struct bs_collector *collector)
+{
+	struct pollfd room = {.fd = collector->fd, .events = POLLOUT};
+
+	return collector->batch_bytes > 0 && poll(&room, 1, LAST_BATCH_MS) > 0;
 }
 
 int
@@ -587,7 +629,7 @@ bs_collector_run(void *context)
 			nanosleep(&pause, NULL);
 	}
 	/* what the lcores put before they stopped */
-	while (bs_collector_turn(collector) > 0)
+	while (bs_collector_turn(collector) > 0 || is_taken_soon(collector))
 		continue;
 	return 0;
 }
@@ -630,6 +672,7 @@ bs_collector_status(const struct bs_collector *collector, struct bs_collector_st
 	status->record_bytes = __atomic_load_n(&collector->record_bytes, __ATOMIC_RELAXED);
 	status->rejected = __atomic_load_n(&collector->answers.rejected, __ATOMIC_RELAXED);
 	status->bad_records = __atomic_load_n(&collector->answers.bad, __ATOMIC_RELAXED);
+	status->t_refused = __atomic_load_n(&collector->t_refused, __ATOMIC_RELAXED);
 	status->heartbeat_ns = __atomic_load_n(&collector->heartbeat_ns, __ATOMIC_RELAXED);
 	status->loss = collector->loss;
 	status->journal = collector->answers.journal;

@@ -37,6 +37,7 @@ int bs_collector_put(struct bs_collector *collector, const void *units, unsigned
 struct bs_collector_status {
 	bool connected;
 	uint64_t heartbeat_ns; /* when its last turn began */
+	uint64_t t_refused;    /* since when the analyzer takes no batch; 0: it does */
 	uint64_t records_sent, record_bytes;
 	uint64_t bad_records;	 /* from the analyzer, that did not validate */
 	uint64_t rejected;	 /* from the analyzer, about what cannot be: see plausible.h */

@@ -257,6 +257,10 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->collector_age_ns =
 		snapshot->t_ns - RTE_MIN(snapshot->t_ns, collector.heartbeat_ns);
 	snapshot->analyzer_connected = collector.connected;
+	snapshot->analyzer_unread_ns =
+		collector.t_refused == 0
+			? 0
+			: snapshot->t_ns - RTE_MIN(snapshot->t_ns, collector.t_refused);
 	snapshot->analyzer_bad_records = collector.bad_records;
 	snapshot->analyzer_rejected = collector.rejected;
 	snapshot->journal = collector.journal;

@@ -210,6 +210,7 @@ struct bs_snapshot {
 	uint64_t records_sent, record_bytes;
 	uint64_t collector_age_ns; /* since its last turn began */
 	bool analyzer_connected;
+	uint64_t analyzer_unread_ns; /* for how long it has taken no records; 0: it does */
 	uint32_t analyzer_restarts;
 	bool spawner_gone;	       /* nobody starts another analyzer */
 	uint64_t analyzer_bad_records; /* verdicts that did not validate */

@@ -11,6 +11,8 @@
 #include "bs_clock.h"
 #include "status.h"
 
+#define UNREAD_NS BS_NS_PER_S /* a shorter pause of the analyzer is none */
+
 struct problems {
 	json_t *list;
 	bool failed;
@@ -114,7 +116,9 @@ check_lcores(struct problems *problems, const struct bs_snapshot *snapshot)
 				lcore->heartbeat_age_ns / 1000000);
 	}
 	if (snapshot->collector_age_ns > BS_STATUS_HUNG_NS)
-		add(problems, "records", "give the collector a CPU of its own: eal.collector",
+		add(problems, "records",
+			"see whether the analyzer gets CPU time; give the collector a CPU of its "
+			"own: eal.collector",
 			"the collector has not come round for %" PRIu64
 			" ms: no verdicts are made meanwhile",
 			snapshot->collector_age_ns / 1000000);
@@ -180,6 +184,11 @@ check_records(struct problems *problems, const struct bs_config *config,
 				  "runtime directory",
 			"not connected (restarted %" PRIu32 " times): no verdicts are made",
 			snapshot->analyzer_restarts);
+	if (snapshot->analyzer_unread_ns >= UNREAD_NS)
+		add(problems, "analyzer", "see whether it is stopped, or gets no CPU time",
+			"has read no records for %u ms: they wait, and are lost once an lcore's "
+			"record ring is full",
+			(unsigned)(snapshot->analyzer_unread_ns / BS_NS_PER_MS));
 	if (snapshot->analyzer_bad_records > 0)
 		add(problems, "analyzer", "run bufscoped and bufscope-analyzer of one build",
 			"%" PRIu64 " of its records did not make sense",
@@ -199,8 +208,8 @@ check_records(struct problems *problems, const struct bs_config *config,
 		add(problems, "records", "raise records.per_second",
 			"%" PRIu64 " records left out by the rate bound", loss->over_budget);
 	if (loss->socket_full > 0)
-		add(problems, "records", "see whether the analyzer gets CPU time",
-			"%" PRIu64 " records lost: the analyzer did not take them in time",
+		add(problems, "records", "see why the analyzer ended, or does not read",
+			"%" PRIu64 " records lost: there was no analyzer to take them",
 			loss->socket_full);
 }
 

@@ -164,6 +164,7 @@ each_loss_is_named_alone_with_a_remedy(void **state)
 	struct fake *fake = *state;
 	const struct bs_snapshot healthy = fake->snapshot;
 	struct bs_snapshot *s = &fake->snapshot;
+	json_t *status;
 
 	s->loss.ring_full = 8;
 	assert_one_problem(fake, "records", "8 records lost: an lcore's record ring was full");
@@ -172,8 +173,16 @@ each_loss_is_named_alone_with_a_remedy(void **state)
 	assert_one_problem(fake, "records", "9 records left out by the rate bound");
 	*s = healthy;
 	s->loss.socket_full = 10;
-	assert_one_problem(
-		fake, "records", "10 records lost: the analyzer did not take them in time");
+	assert_one_problem(fake, "records", "10 records lost: there was no analyzer to take them");
+	*s = healthy;
+	s->analyzer_unread_ns = 1000000000;
+	assert_one_problem(fake, "analyzer",
+		"has read no records for 1000 ms: they wait, and are lost once an lcore's record "
+		"ring is full");
+	s->analyzer_unread_ns--; /* a pause */
+	status = ask(fake, "/bufscope/status", NULL);
+	assert_string_equal(text(status, "state"), "ok");
+	json_decref(status);
 	*s = healthy;
 	memset(s->track, 0, sizeof(s->track));
 	fake->config.tables.flows = 1024;
