@@ -37,6 +37,7 @@
 
 struct program {
 	struct bs_config config;
+	struct bs_placement placement;
 	struct bs_eal eal;
 	struct bs_instance instance;
 	struct bs_privileges privileges;
@@ -211,8 +212,8 @@ start_dataplane(struct program *program)
 
 	if (ret != 0)
 		return ret;
-	ret = bs_eal_init(
-		&program->config, program->eal_args, program->eal_arg_count, &program->eal, error);
+	ret = bs_eal_init(&program->config, &program->placement, program->eal_args,
+		program->eal_arg_count, &program->eal, error);
 	if (ret != 0) {
 		complain(error);
 		return ret;
@@ -220,14 +221,13 @@ start_dataplane(struct program *program)
 	ret = start_clock(&program->clock);
 	if (ret != 0)
 		return ret;
-	program->dataplane = bs_dataplane_create(
-		&program->config, program->eal.pipeline, program->eal.pipeline_count, error);
+	program->dataplane = bs_dataplane_create(&program->config, program->eal.pipeline,
+		program->eal.pipeline_count, program->placement.memory_node, error);
 	if (program->dataplane == NULL) {
 		complain(error);
 		return -EIO;
 	}
 	program->dataplane->hugepages = program->eal.hugepages;
-	bs_numa_check(program->dataplane);
 	program->probe = bs_probe_create(program->dataplane);
 	if (program->probe == NULL)
 		return -ENOMEM;
@@ -247,12 +247,17 @@ prepare(struct program *program)
 	char error[BS_INSTANCE_ERROR_BYTES];
 	int ret;
 
-	ret = bs_privileges_plan(config, &program->privileges, error);
+	ret = bs_placement_check(&program->placement, error);
+	if (ret == 0)
+		ret = bs_privileges_plan(config, &program->privileges, error);
 	if (ret == 0)
 		ret = control_access_plan(config, &program->access, error);
 	if (ret == 0)
 		ret = bs_instance_take(config->eal.file_prefix, program->privileges.uid,
 			&program->instance, error);
+	/* the analyzer's, EAL's control threads and the probe's inherit it */
+	if (ret == 0)
+		sched_setaffinity(0, sizeof(program->placement.others), &program->placement.others);
 	if (ret == 0)
 		ret = bs_analyzer_link_start(&program->analyzer, config, error);
 	if (ret != 0)
@@ -482,6 +487,20 @@ take_options(struct program *program, int argc, char **argv, bool *check)
 }
 
 static int
+place(struct program *program)
+{
+	struct bs_topology topology;
+	int ret = bs_topology_read(&program->config, &topology);
+
+	if (ret != 0) {
+		fprintf(stderr, "bufscoped: no CPUs can be read: %s\n", strerror(-ret));
+		return ret;
+	}
+	bs_placement_make(&program->config, &topology, &program->placement);
+	return 0;
+}
+
+static int
 block_signals(struct program *program)
 {
 	sigset_t set;
@@ -506,8 +525,10 @@ main(int argc, char **argv)
 
 	if (take_options(&program, argc, argv, &check) != 0)
 		return 1;
+	if (place(&program) != 0)
+		return 1;
 	if (check) {
-		json_t *plan = bs_plan_json(&program.config);
+		json_t *plan = bs_plan_json(&program.config, &program.placement);
 
 		bs_plan_print(plan, stdout);
 		json_decref(plan);

@@ -3,6 +3,7 @@
 #include "check_command.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "options.h"
 #include "plan.h"
@@ -23,7 +24,8 @@ static const struct bs_command command = {
 	.operands = "FILE",
 	.summary =
 		"Says whether a configuration is right, with file, line and key where it is not,\n"
-		"and what bufscoped would build from it: ports, lcores, services, buffers.\n"
+		"and what bufscoped would build from it here: CPUs, memory, ports, services, "
+		"buffers.\n"
 		"Whether devices exist and memory is there shows only when it starts.",
 	.options = options,
 	.option_count = sizeof(options) / sizeof(options[0]),
@@ -34,14 +36,24 @@ check(const char *path, bool as_json)
 {
 	struct bs_config *config = malloc(sizeof(*config));
 	char error[BS_CONFIG_ERROR_BYTES];
+	struct bs_topology topology;
+	struct bs_placement placement;
 	json_t *plan;
+	int ret;
 
 	if (config == NULL || bs_config_load(path, config, error) != 0) {
 		fprintf(stderr, "bufscope check: %s\n", config == NULL ? "out of memory" : error);
 		free(config);
 		return BS_EXIT_FAILED;
 	}
-	plan = bs_plan_json(config);
+	ret = bs_topology_read(config, &topology);
+	if (ret != 0) {
+		fprintf(stderr, "bufscope check: no CPUs can be read: %s\n", strerror(-ret));
+		free(config);
+		return BS_EXIT_FAILED;
+	}
+	bs_placement_make(config, &topology, &placement);
+	plan = bs_plan_json(config, &placement);
 	if (as_json) {
 		json_dumpf(plan, stdout, JSON_INDENT(1));
 		fputc('\n', stdout);

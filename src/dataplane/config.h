@@ -67,10 +67,11 @@ struct bs_config {
 	char path[BS_CONFIG_TEXT * 2];
 	uint16_t node;
 	struct {
-		char lcores[BS_CONFIG_TEXT]; /* as written */
-		unsigned cpus[BS_CONFIG_LCORES];
-		unsigned cpu_count;
-		int collector_cpu; /* -1: floats */
+		struct {
+			unsigned cpus[BS_CONFIG_LCORES];
+			unsigned count; /* 0: left open */
+		} pipeline;
+		int collector_cpu; /* -1: left open */
 		uint64_t memory_bytes;
 		char hugepages[8]; /* auto, on, off */
 		char file_prefix[64];

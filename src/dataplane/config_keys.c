@@ -31,13 +31,13 @@ static int
 add_cpus(struct bs_config *config, unsigned first, unsigned last)
 {
 	for (unsigned cpu = first; cpu <= last; cpu++) {
-		for (unsigned i = 0; i < config->eal.cpu_count; i++) {
-			if (config->eal.cpus[i] == cpu)
+		for (unsigned i = 0; i < config->eal.pipeline.count; i++) {
+			if (config->eal.pipeline.cpus[i] == cpu)
 				return -EEXIST;
 		}
-		if (config->eal.cpu_count == BS_CONFIG_LCORES)
+		if (config->eal.pipeline.count == BS_CONFIG_LCORES)
 			return -ENOSPC;
-		config->eal.cpus[config->eal.cpu_count++] = cpu;
+		config->eal.pipeline.cpus[config->eal.pipeline.count++] = cpu;
 	}
 	return 0;
 }
@@ -90,11 +90,12 @@ set_lcores(
 	struct bs_config *config = base;
 	const char *text = json_string_value(value);
 
-	if (text == NULL || strlen(text) >= sizeof(config->eal.lcores))
+	if (json_is_null(value))
+		return 0;
+	if (text == NULL)
 		return config_fail_value(reader, key, value, "not a list of CPUs");
 	switch (parse_lcores(text, config)) {
 	case 0:
-		memcpy(config->eal.lcores, text, strlen(text) + 1);
 		return 0;
 	case -ERANGE:
 		return config_fail_value(reader, key, value, "out of range");
@@ -345,14 +346,15 @@ static const struct config_word probe_words[] = {{"auto", 1}, {"off", 0}, {NULL,
 static const struct config_word services_words[] = {{"auto", CONFIG_WORD_NOT_BUILT}, {NULL, 0}};
 
 static const struct config_key eal_keys[] = {
-	{"lcores", CONFIG_OWN, "\"0,1\"", .set = set_lcores, AT(eal.cpus),
-		.allowed = "up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\""},
+	{"lcores", CONFIG_OWN, "null", .set = set_lcores, AT(eal.pipeline),
+		.allowed = "up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\", null: two near the "
+			   "ports"},
 	{"memory", CONFIG_SIZE, "\"512M\"", .min = "32M", .max = "1T", AT(eal.memory_bytes)},
 	{"hugepages", CONFIG_WORD, "\"auto\"", .words = hugepages_words, .set = set_hugepages,
 		AT(eal.hugepages)},
 	{"file_prefix", CONFIG_NAME, "\"bufscope\"", AT(eal.file_prefix)},
 	{"collector", CONFIG_OWN, "null", .set = set_collector, AT(eal.collector_cpu),
-		.allowed = "a CPU of 0 to 1023, null: it floats"},
+		.allowed = "a CPU of 0 to 1023, null: those that the pipeline leaves"},
 	{NULL},
 };
 

@@ -44,14 +44,17 @@ register_flag(char *error)
 }
 
 static int
-create_pool(struct bs_dataplane *dataplane, char *error)
+create_pool(struct bs_dataplane *dataplane, int memory_node, char *error)
 {
 	uint64_t n = dataplane->config.eal.memory_bytes / POOL_SHARE / MBUF_BYTES;
 	const uint16_t priv = RTE_ALIGN(sizeof(struct bs_meta), RTE_MBUF_PRIV_ALIGN);
 
 	n = RTE_MIN(n, (uint64_t)1 << 20);
 	dataplane->pool = rte_pktmbuf_pool_create("bufscope", (unsigned)n - 1, POOL_CACHE, priv,
-		RTE_MBUF_DEFAULT_BUF_SIZE, (int)rte_socket_id());
+		RTE_MBUF_DEFAULT_BUF_SIZE, memory_node);
+	if (dataplane->pool == NULL && memory_node != SOCKET_ID_ANY)
+		dataplane->pool = rte_pktmbuf_pool_create("bufscope", (unsigned)n - 1, POOL_CACHE,
+			priv, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (dataplane->pool == NULL) {
 		snprintf(error, BS_DATAPLANE_ERROR_BYTES,
 			"eal.memory: no room for a pool of %u mbufs: %s; give more memory",
@@ -181,30 +184,35 @@ destroy_lcore(struct bs_lcore *lcore)
 
 struct bs_dataplane *
 bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids, unsigned lcore_count,
-	char error[BS_DATAPLANE_ERROR_BYTES])
+	int memory_node, char error[BS_DATAPLANE_ERROR_BYTES])
 {
 	struct bs_dataplane *dataplane = calloc(1, sizeof(*dataplane));
+	rte_cpuset_t home;
 
 	if (dataplane == NULL) {
 		snprintf(error, BS_DATAPLANE_ERROR_BYTES, "out of memory");
 		return NULL;
 	}
+	rte_thread_get_affinity(&home);
 	dataplane->config = *config;
 	dataplane->lcore_count = lcore_count;
 	dataplane->run_delay_ns = bs_run_delay_ns;
 	dataplane->t_start = bs_clock_now_ns();
 	if (register_flag(error) != 0 || load_framers(dataplane, error) != 0 ||
-		create_pool(dataplane, error) != 0 || start_ports(dataplane, error) != 0)
+		create_pool(dataplane, memory_node, error) != 0 ||
+		start_ports(dataplane, error) != 0)
 		goto fail;
 	snprintf(error, BS_DATAPLANE_ERROR_BYTES,
 		"eal.memory: no room for flows, RPCs and queues; give more memory, or smaller "
 		"queues (app_queue.size) and tables (tables.flows, tables.rpcs)");
 	for (unsigned i = 0; i < lcore_count; i++) {
+		bs_lcore_visit(lcore_ids[i]);
 		if (create_lcore(dataplane, i, lcore_ids[i]) == NULL)
 			goto fail;
 	}
 	if (bs_wiring_init(dataplane) != 0)
 		goto fail;
+	rte_thread_set_affinity(&home);
 	dataplane->store = bs_store_create();
 	dataplane->collector = bs_collector_create(dataplane);
 	if (dataplane->store == NULL || dataplane->collector == NULL)

@@ -56,11 +56,12 @@ struct bs_dataplane {
 
 /*
  * Everything from the config: pool, ports, lcores, queues, collector. lcore_ids are the
- * EAL lcores of the pipeline (a test gives any numbers). NULL with one line in
- * error that says what is wrong and what to do.
+ * EAL lcores of the pipeline (a test gives any numbers); their tables and rings are on their
+ * nodes, packets on memory_node (SOCKET_ID_ANY: any), the rest where this thread is. NULL
+ * with one line in error that says what is wrong and what to do. Main thread.
  */
 struct bs_dataplane *bs_dataplane_create(const struct bs_config *config, const unsigned *lcore_ids,
-	unsigned lcore_count, char error[BS_DATAPLANE_ERROR_BYTES]);
+	unsigned lcore_count, int memory_node, char error[BS_DATAPLANE_ERROR_BYTES]);
 
 /* Stops ports, frees all, counts what was still queued. Lcores must have stopped. NULL is fine. */
 void bs_dataplane_destroy(struct bs_dataplane *dataplane);

@@ -8,76 +8,81 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ARGS_MAX 64u
+#define MEMORY_BYTES 128u /* RTE_MAX_NUMA_NODES times "0," and more */
+#define MAP_BYTES (2 * BS_CPUS_TEXT_BYTES + BS_CONFIG_LCORES * 16)
 
 /* Hugepages of the default size. */
 struct hugepages {
 	uint64_t total, free, bytes_each;
 };
 
-static struct hugepages
-look_at_hugepages(void)
+/* Takes the fields that a file of the kernel has; a node's file begins each line with "Node N ". */
+static void
+read_hugepages(const char *path, struct hugepages *pages)
 {
-	struct hugepages pages = {0};
 	unsigned long long value;
 	char line[128];
-	FILE *file = fopen("/proc/meminfo", "re");
+	FILE *file = fopen(path, "re");
 
 	if (file == NULL)
-		return pages;
+		return;
 	while (fgets(line, sizeof(line), file) != NULL) {
-		if (sscanf(line, "HugePages_Total: %llu", &value) == 1)
-			pages.total = value;
-		else if (sscanf(line, "HugePages_Free: %llu", &value) == 1)
-			pages.free = value;
-		else if (sscanf(line, "Hugepagesize: %llu kB", &value) == 1)
-			pages.bytes_each = value * 1024;
+		const char *field = line;
+		int skipped = 0;
+
+		if (sscanf(line, "Node %*d %n", &skipped) == 0 && skipped > 0)
+			field += skipped;
+		if (sscanf(field, "HugePages_Total: %llu", &value) == 1)
+			pages->total = value;
+		else if (sscanf(field, "HugePages_Free: %llu", &value) == 1)
+			pages->free = value;
+		else if (sscanf(field, "Hugepagesize: %llu kB", &value) == 1)
+			pages->bytes_each = value * 1024;
 	}
 	fclose(file);
+}
+
+/* Of a node, or of all. */
+static struct hugepages
+look_at_hugepages(int node)
+{
+	struct hugepages pages = {0};
+	char path[64];
+
+	read_hugepages("/proc/meminfo", &pages);
+	if (node == BS_NODE_NONE)
+		return pages;
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	read_hugepages(path, &pages);
 	return pages;
 }
 
-/* "(0-1,3)": the CPUs this process may run on. */
+/* Main is lcore 0, the pipeline's follow on their CPUs, the collector is last. */
 static void
-all_cpus(char *text, size_t size)
+lcore_map(const struct bs_config *config, const struct bs_placement *placement, struct bs_eal *eal,
+	char *text, size_t size)
 {
-	size_t at = (size_t)snprintf(text, size, "(");
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		CPU_ZERO(&set);
-	for (unsigned cpu = 0; cpu < CPU_SETSIZE && at + 8 < size; cpu++) {
-		if (CPU_ISSET(cpu, &set))
-			at += (size_t)snprintf(
-				text + at, size - at, "%s%u", at > 1 ? "," : "", cpu);
-	}
-	snprintf(text + at, size - at, ")");
-}
-
-/* Main is lcore 0 and floats, the pipeline's follow on their CPUs, the collector is last. */
-static void
-lcore_map(const struct bs_config *config, struct bs_eal *eal, char *text, size_t size)
-{
-	char floating[256];
+	char others[BS_CPUS_TEXT_BYTES];
 	size_t at;
 
-	all_cpus(floating, sizeof(floating));
-	at = (size_t)snprintf(text, size, "0@%s", floating);
-	eal->pipeline_count = config->eal.cpu_count;
-	for (unsigned i = 0; i < config->eal.cpu_count && at < size; i++) {
+	bs_cpus_text(&placement->others, others);
+	at = (size_t)snprintf(text, size, "0@(%s)", others);
+	eal->pipeline_count = placement->lcore_count;
+	for (unsigned i = 0; i < placement->lcore_count; i++) {
 		eal->pipeline[i] = i + 1;
-		at += (size_t)snprintf(text + at, size - at, ",%u@%u", i + 1, config->eal.cpus[i]);
+		at += (size_t)snprintf(
+			text + at, size - at, ",%u@%u", i + 1, placement->lcores[i].cpu);
 	}
-	eal->collector = config->eal.cpu_count + 1;
+	eal->collector = placement->lcore_count + 1;
 	if (config->eal.collector_cpu >= 0)
-		snprintf(text + at, size - at, ",%u@%d", eal->collector, config->eal.collector_cpu);
+		snprintf(text + at, size - at, ",%u@%u", eal->collector, placement->collector.cpu);
 	else
-		snprintf(text + at, size - at, ",%u@%s", eal->collector, floating);
+		snprintf(text + at, size - at, ",%u@(%s)", eal->collector, others);
 }
 
 static bool
@@ -96,10 +101,30 @@ names_pci(const struct bs_config *config)
 	return false;
 }
 
+/* As "-m": EAL spreads it over the nodes; "--socket-mem": all of it on one, if that has it. */
+static void
+memory_args(const struct bs_config *config, const struct bs_placement *placement,
+	const struct bs_eal *eal, char **option, char text[MEMORY_BYTES])
+{
+	const int node = placement->memory_node;
+	const struct hugepages pages = look_at_hugepages(node);
+	const unsigned long long megabytes = config->eal.memory_bytes >> 20;
+	size_t at = 0;
+
+	*option = (char *)(uintptr_t) "-m";
+	if (eal->hugepages && node != BS_NODE_NONE &&
+		pages.free * pages.bytes_each >= config->eal.memory_bytes) {
+		*option = (char *)(uintptr_t) "--socket-mem";
+		for (int i = 0; i < node && at + 32 < MEMORY_BYTES; i++)
+			at += (size_t)snprintf(text + at, MEMORY_BYTES - at, "0,");
+	}
+	snprintf(text + at, MEMORY_BYTES - at, "%llu", megabytes);
+}
+
 static int
 choose_memory(const struct bs_config *config, struct bs_eal *eal, char *error)
 {
-	const struct hugepages pages = look_at_hugepages();
+	const struct hugepages pages = look_at_hugepages(BS_NODE_NONE);
 	const uint64_t wanted = config->eal.memory_bytes;
 	uint64_t missing;
 
@@ -161,10 +186,11 @@ check_extra(char *const *extra, unsigned count, char *error)
 }
 
 int
-bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_count,
-	struct bs_eal *eal, char error[BS_EAL_ERROR_BYTES])
+bs_eal_init(const struct bs_config *config, const struct bs_placement *placement,
+	char *const *extra, unsigned extra_count, struct bs_eal *eal,
+	char error[BS_EAL_ERROR_BYTES])
 {
-	char map[2048], memory[32], prefix[96];
+	char map[MAP_BYTES], memory[MEMORY_BYTES], prefix[96];
 	char *args[ARGS_MAX];
 	int count = 0;
 
@@ -172,14 +198,12 @@ bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_c
 		return -EINVAL;
 	if (choose_memory(config, eal, error) != 0)
 		return -ENOMEM;
-	lcore_map(config, eal, map, sizeof(map));
-	snprintf(memory, sizeof(memory), "%llu",
-		(unsigned long long)(config->eal.memory_bytes >> 20));
+	lcore_map(config, placement, eal, map, sizeof(map));
 	snprintf(prefix, sizeof(prefix), "--file-prefix=%s", config->eal.file_prefix);
 	args[count++] = (char *)(uintptr_t) "bufscoped";
 	args[count++] = (char *)(uintptr_t) "--lcores";
 	args[count++] = map;
-	args[count++] = (char *)(uintptr_t) "-m";
+	memory_args(config, placement, eal, &args[count++], memory);
 	args[count++] = memory;
 	args[count++] = prefix;
 	args[count++] = (char *)(uintptr_t)(eal->hugepages ? "--in-memory" : "--no-huge");

@@ -2,7 +2,7 @@
 /* From the `eal` section of the config to an initialised EAL. */
 #pragma once
 
-#include "config.h"
+#include "placement.h"
 
 struct bs_eal {
 	unsigned pipeline[BS_CONFIG_LCORES]; /* lcore IDs */
@@ -15,15 +15,10 @@ struct bs_eal {
 
 /*
  * Initialises EAL: hugepages if the config wants them or they are there and
- * enough, no PCI scan unless a port names a PCI device, nothing shared with other
- * processes; extra (extra_count) are
- * arguments for EAL itself. 0, or -errno with one line in error that says what
- * to do. Main thread, once.
+ * enough, threads and memory where placement says, no PCI scan unless a port names a PCI device,
+ * nothing shared with other processes; extra (extra_count) are arguments for EAL itself. 0, or
+ * -errno with one line in error that says what to do. Main thread, once.
  */
-int bs_eal_init(const struct bs_config *config, char *const *extra, unsigned extra_count,
-	struct bs_eal *eal, char error[BS_EAL_ERROR_BYTES]);
-
-/* One warning on the log for each lcore, port or pool that is on another NUMA node than the first
- * port. */
-struct bs_dataplane;
-void bs_numa_check(const struct bs_dataplane *dataplane);
+int bs_eal_init(const struct bs_config *config, const struct bs_placement *placement,
+	char *const *extra, unsigned extra_count, struct bs_eal *eal,
+	char error[BS_EAL_ERROR_BYTES]);

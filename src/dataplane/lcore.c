@@ -372,3 +372,14 @@ bs_lcore_run(void *lcore)
 	}
 	return 0;
 }
+
+void
+bs_lcore_visit(unsigned lcore_id)
+{
+	rte_cpuset_t there;
+
+	if (!rte_lcore_is_enabled(lcore_id))
+		return;
+	there = rte_lcore_cpuset(lcore_id);
+	rte_thread_set_affinity(&there);
+}

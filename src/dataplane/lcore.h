@@ -230,6 +230,12 @@ unsigned bs_lcore_turn(struct bs_lcore *lcore);
 /* Turns until `stop`; idles in between. For rte_eal_remote_launch. Returns 0. */
 int bs_lcore_run(void *lcore);
 
+/*
+ * Puts the calling thread on the CPU of an EAL lcore (if it is one): what it allocates there, or
+ * is the first to touch, is on that lcore's NUMA node if that has room. Before lcores run.
+ */
+void bs_lcore_visit(unsigned lcore_id);
+
 /* Wakes the lcore if it sleeps. Any thread. */
 void bs_lcore_ring(struct bs_lcore *lcore);
 

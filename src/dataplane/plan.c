@@ -122,28 +122,69 @@ chain_json(const struct bs_config *config)
 	return chain;
 }
 
-json_t *
-bs_plan_json(const struct bs_config *config)
+static json_t *
+thread_json(const char *thread, const char *cpus, int node, const char *why)
 {
-	json_t *ports = json_array(), *services = json_array(), *cpus = json_array();
+	return json_pack("{s:s, s:s, s:o, s:s}", "thread", thread, "cpus", cpus, "node",
+		node == BS_NODE_NONE ? json_null() : json_integer(node), "why", why);
+}
+
+static json_t *
+lcore_json(const struct bs_config *config, const char *thread, const struct bs_placed_lcore *lcore)
+{
+	char cpu[16], why[BS_PLACED_TEXT_BYTES];
+
+	snprintf(cpu, sizeof(cpu), "%u", lcore->cpu);
+	return thread_json(thread, cpu, lcore->node, bs_placed_text(config, lcore, why));
+}
+
+static json_t *
+threads_json(const struct bs_config *config, const struct bs_placement *placement)
+{
+	const char *others[] = {"collector", "main", "analyzer"};
+	char cpus[BS_CPUS_TEXT_BYTES];
+	json_t *threads = json_array();
+
+	for (unsigned i = 0; i < placement->lcore_count; i++)
+		json_array_append_new(
+			threads, lcore_json(config, "pipeline", &placement->lcores[i]));
+	if (config->eal.collector_cpu >= 0)
+		json_array_append_new(
+			threads, lcore_json(config, "collector", &placement->collector));
+	bs_cpus_text(&placement->others, cpus);
+	for (unsigned i = config->eal.collector_cpu >= 0 ? 1 : 0; i < 3; i++) {
+		if (i == 2 && !config->analyzer.child)
+			continue;
+		json_array_append_new(
+			threads, thread_json(others[i], cpus, placement->others_node,
+					 placement->others_share
+						 ? "shared with the pipeline, which leaves none"
+						 : "off the pipeline"));
+	}
+	return threads;
+}
+
+json_t *
+bs_plan_json(const struct bs_config *config, const struct bs_placement *placement)
+{
+	json_t *ports = json_array(), *services = json_array();
 	const char *analyzer = config->analyzer.child	   ? "child"
 			       : config->analyzer.external ? "external"
 							   : "off";
 
-	for (unsigned i = 0; i < config->eal.cpu_count; i++)
-		json_array_append_new(cpus, json_integer(config->eal.cpus[i]));
 	for (unsigned i = 0; i < config->port_count; i++)
 		json_array_append_new(ports, port_json(config, i));
 	for (unsigned i = 0; i < config->service_count; i++)
 		json_array_append_new(services, service_json(&config->services[i]));
-	return json_pack("{s:s, s:i, s:s, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
+	return json_pack(
+		"{s:s, s:i, s:s, s:I, s:o, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}",
 		"path", config->path, "node", config->node, "file_prefix", config->eal.file_prefix,
-		"memory_bytes", (json_int_t)config->eal.memory_bytes, "hugepages",
-		config->eal.hugepages, "pipeline_cpus", cpus, "collector_cpu",
-		config->eal.collector_cpu < 0 ? json_null()
-					      : json_integer(config->eal.collector_cpu),
-		"tables", tables_json(config), "ports", ports, "services", services, "shim",
-		shim_json(config), "analyzer", analyzer, "journal",
+		"memory_bytes", (json_int_t)config->eal.memory_bytes, "memory_node",
+		placement->memory_node == BS_NODE_NONE ? json_null()
+						       : json_integer(placement->memory_node),
+		"hugepages", config->eal.hugepages, "nodes", (int)placement->node_count, "threads",
+		threads_json(config, placement), "tables", tables_json(config), "ports", ports,
+		"services", services, "shim", shim_json(config), "analyzer", analyzer, "journal",
 		text_or_null(config->journal.path), "chain", chain_json(config));
 }
 
@@ -163,23 +204,31 @@ number_of(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
+/* On a machine with one NUMA node, nodes are not worth a word. */
 static void
-print_lcores(const json_t *plan, FILE *out)
+print_node(const json_t *plan, const json_t *node, FILE *out)
 {
-	const json_t *cpus = json_object_get(plan, "pipeline_cpus"), *cpu;
-	const json_t *collector = json_object_get(plan, "collector_cpu");
+	if (number_of(plan, "nodes") < 2)
+		return;
+	if (json_is_null(node))
+		fputs(" of several NUMA nodes", out);
+	else
+		fprintf(out, " of NUMA node %" JSON_INTEGER_FORMAT, json_integer_value(node));
+}
+
+static void
+print_threads(const json_t *plan, FILE *out)
+{
+	const json_t *thread;
 	size_t i;
 
-	fputs("lcores    pipeline on CPU", out);
-	json_array_foreach(cpus, i, cpu) fprintf(
-		out, "%s%" JSON_INTEGER_FORMAT, i == 0 ? " " : ",", json_integer_value(cpu));
-	if (json_array_size(cpus) == 0)
-		fputs("s of the ports' NUMA node", out);
-	if (json_is_null(collector))
-		fputs("; collector and main float\n", out);
-	else
-		fprintf(out, "; collector on CPU %" JSON_INTEGER_FORMAT ", main floats\n",
-			json_integer_value(collector));
+	json_array_foreach(json_object_get(plan, "threads"), i, thread)
+	{
+		fprintf(out, "%-9s %-10s CPU %s", i == 0 ? "threads" : "",
+			text_of(thread, "thread"), text_of(thread, "cpus"));
+		print_node(plan, json_object_get(thread, "node"), out);
+		fprintf(out, ": %s\n", text_of(thread, "why"));
+	}
 }
 
 static void
@@ -244,9 +293,10 @@ bs_plan_print(const json_t *plan, FILE *out)
 	fprintf(out, "%s is right. It makes:\n\n", text_of(plan, "path"));
 	fprintf(out, "instance  node %lld, file prefix %s\n", number_of(plan, "node"),
 		text_of(plan, "file_prefix"));
-	fprintf(out, "memory    %lld MiB, half of it for packets; hugepages %s\n",
-		number_of(plan, "memory_bytes") >> 20, text_of(plan, "hugepages"));
-	print_lcores(plan, out);
+	fprintf(out, "memory    %lld MiB", number_of(plan, "memory_bytes") >> 20);
+	print_node(plan, json_object_get(plan, "memory_node"), out);
+	fprintf(out, ", half of it for packets; hugepages %s\n", text_of(plan, "hugepages"));
+	print_threads(plan, out);
 	fprintf(out, "tables    %lld flows and %lld RPCs, %lld MiB for each pipeline CPU\n",
 		number_of(tables, "flows"), number_of(tables, "rpcs"),
 		number_of(tables, "bytes_per_lcore") >> 20);

@@ -3,6 +3,7 @@
 #include "port.h"
 #include "drivers.h"
 #include "log.h"
+#include "topology.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -236,6 +237,10 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 	}
 	port->started = true;
 	snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
+	/* a vdev takes the node of whoever makes it for its own */
+	port->node = port->created
+			     ? bs_topology_device_node(config->device[config->device_count - 1])
+			     : rte_eth_dev_socket_id(port->id);
 	port->virtual_peer = bs_driver_has_virtual_peer(port->driver);
 	port->missed_observable = bs_driver_counts_missed(port->driver);
 	if (rte_eth_promiscuous_enable(port->id) != 0)
@@ -295,7 +300,7 @@ bs_port_snapshot(const struct bs_port *port, struct bs_snapshot_port *out)
 	snprintf(out->driver, sizeof(out->driver), "%s", port->driver);
 	if (rte_eth_dev_get_name_by_port(port->id, out->device) != 0)
 		out->device[0] = '\0';
-	out->numa = rte_eth_dev_socket_id(port->id);
+	out->numa = port->node;
 	out->mtu = port->mtu;
 	out->queues = port->rx_queues;
 	out->rate_bps = port->rate_bps;

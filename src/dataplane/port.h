@@ -29,6 +29,7 @@ struct bs_port {
 	int wait_fds[BS_CONFIG_DEVICES * 2];
 	unsigned wait_fd_count; /* descriptors that become readable with a packet */
 	char driver[32];
+	int node; /* NUMA; of the NIC behind it, too. BS_NODE_NONE: none, or not told */
 	bool missed_observable;
 	bool rss;	       /* the device spreads flows over its rx queues */
 	bool promiscuous_ours; /* switched on by us, and so off at the end */

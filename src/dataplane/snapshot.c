@@ -237,6 +237,7 @@ bs_dataplane_snapshot(const struct bs_dataplane *dataplane, struct bs_snapshot *
 	snapshot->t_ns = bs_clock_now_ns();
 	snapshot->t_start_ns = dataplane->t_start;
 	snapshot->pid = (uint32_t)getpid();
+	snapshot->memory_node = dataplane->pool->socket_id;
 	snapshot->hugepages = dataplane->hugepages;
 	name_buffers(dataplane, snapshot);
 	snapshot->port_count = dataplane->config.port_count;

@@ -185,6 +185,7 @@ struct bs_snapshot {
 	uint64_t t_ns, t_start_ns;
 	uint32_t pid;
 	bool hugepages;
+	int memory_node;	   /* of the packets; below 0: any */
 	struct bs_tsc_clock clock; /* set by the program, whose clock it is */
 	unsigned port_count, buffer_count, lcore_count, service_count;
 	struct bs_snapshot_port ports[BS_CONFIG_PORTS];

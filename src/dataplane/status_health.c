@@ -58,17 +58,55 @@ check_port(struct problems *problems, const struct bs_snapshot *snapshot,
 				"%" PRIu64 " %s, last %" PRIu64 " s ago", found->count,
 				bs_finding_text(i), seconds_since(found->t_last, snapshot->t_ns));
 	}
+}
+
+static bool
+has_port_on(const struct bs_snapshot *snapshot, int node)
+{
+	for (unsigned i = 0; i < snapshot->port_count; i++) {
+		if (snapshot->ports[i].numa == node)
+			return true;
+	}
+	return false;
+}
+
+/* What is on another NUMA node than the ports costs every packet a way between them. */
+static void
+check_nodes(struct problems *problems, const struct bs_snapshot *snapshot)
+{
+	const struct bs_snapshot_port *first = NULL;
+
+	for (unsigned i = 0; i < snapshot->port_count; i++) {
+		const struct bs_snapshot_port *port = &snapshot->ports[i];
+
+		if (port->numa < 0)
+			continue; /* virtual */
+		if (first == NULL)
+			first = port;
+		if (port->numa != first->numa)
+			add(problems, port->name, "use ports of one node",
+				"on NUMA node %d, but port %s is on node %d", port->numa,
+				first->name, first->numa);
+	}
+	if (first == NULL)
+		return;
 	for (unsigned i = 0; i < snapshot->lcore_count; i++) {
 		const struct bs_snapshot_lcore *lcore = &snapshot->lcores[i];
 
-		if (strcmp(lcore->role, "pipeline") != 0 || port->numa < 0 || lcore->numa < 0 ||
-			port->numa == lcore->numa)
-			continue;
-		add(problems, port->name, "choose eal.lcores from the CPUs of the port's node",
-			"on NUMA node %d, but lcore %u (CPU %u) is on node %d", port->numa,
-			lcore->lcore, lcore->cpu, lcore->numa);
-		break;
+		if (strcmp(lcore->role, "pipeline") == 0 && lcore->numa >= 0 &&
+			!has_port_on(snapshot, lcore->numa))
+			add(problems, "lcore",
+				"leave eal.lcores out, or choose them from the port's node "
+				"(bufscoped --check shows nodes)",
+				"lcore %u (CPU %u) is on NUMA node %d, but port %s is on node %d",
+				lcore->lcore, lcore->cpu, lcore->numa, first->name, first->numa);
 	}
+	if (snapshot->memory_node >= 0 && !has_port_on(snapshot, snapshot->memory_node))
+		add(problems, "memory",
+			"give the port's node hugepages: "
+			"/sys/devices/system/node/nodeN/hugepages/*/nr_hugepages",
+			"packets are on NUMA node %d, but port %s is on node %d",
+			snapshot->memory_node, first->name, first->numa);
 }
 
 static const char *
@@ -272,6 +310,7 @@ bs_status_problems(const struct bs_config *config, const struct bs_snapshot *sna
 	check_pool(&problems, snapshot);
 	for (unsigned i = 0; i < snapshot->port_count; i++)
 		check_port(&problems, snapshot, &snapshot->ports[i]);
+	check_nodes(&problems, snapshot);
 	check_clock(&problems, &snapshot->clock);
 	check_lcores(&problems, snapshot);
 	check_handover(&problems, snapshot);

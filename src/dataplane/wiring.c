@@ -203,6 +203,7 @@ make_queues(struct bs_dataplane *dataplane)
 	for (unsigned l = 0; l < dataplane->lcore_count; l++) {
 		struct bs_lcore *lcore = dataplane->lcores[l];
 
+		bs_lcore_visit(lcore->lcore_id);
 		lcore->queues = calloc(config->port_count, sizeof(lcore->queues[0]));
 		if (lcore->queues == NULL)
 			return -ENOMEM;
@@ -273,6 +274,7 @@ bs_wiring_init(struct bs_dataplane *dataplane)
 	if (ret == 0)
 		ret = make_queues(dataplane);
 	for (unsigned i = 0; ret == 0 && i < dataplane->lcore_count; i++) {
+		bs_lcore_visit(dataplane->lcores[i]->lcore_id);
 		ret = make_rings(dataplane, dataplane->lcores[i]);
 		if (ret == 0)
 			ret = make_logs(dataplane, dataplane->lcores[i]);

@@ -175,6 +175,8 @@ dataplane_make(const char *wire, const char *local, enum mode mode)
 	const char *address = mode == OBSERVE || mode == TAG ? TRAFFIC_ADDRESS : "10.9.9.9";
 	char json[2048], error[BS_DATAPLANE_ERROR_BYTES];
 	struct bs_dataplane *dataplane;
+	struct bs_topology topology;
+	struct bs_placement placement;
 
 	snprintf(json, sizeof(json), text, (unsigned)sysconf(_SC_NPROCESSORS_ONLN) - 1,
 		(unsigned)getpid(), wire, local, address, TRAFFIC_ROW_PORT, address,
@@ -182,12 +184,15 @@ dataplane_make(const char *wire, const char *local, enum mode mode)
 	if (bs_config_parse("bench", json, &config, error) != 0)
 		fail(error);
 	if (bench.eal.pipeline_count == 0) {
-		if (bs_eal_init(&config, NULL, 0, &bench.eal, error) != 0)
+		if (bs_topology_read(&config, &topology) != 0)
+			fail("no CPUs can be read");
+		bs_placement_make(&config, &topology, &placement);
+		if (bs_eal_init(&config, &placement, NULL, 0, &bench.eal, error) != 0)
 			fail(error);
 		clock_start();
 		return NULL;
 	}
-	dataplane = bs_dataplane_create(&config, bench.eal.pipeline, 1, error);
+	dataplane = bs_dataplane_create(&config, bench.eal.pipeline, 1, SOCKET_ID_ANY, error);
 	if (dataplane == NULL)
 		fail(error);
 	/* as when the analyzer knows what is normal: most RPCs are told in brief */

@@ -196,8 +196,8 @@ open_dataplane(struct gb *gb, const struct gb_setup *setup, char error[BS_DATAPL
 
 	for (unsigned i = 0; i < BS_CONFIG_LCORES; i++)
 		lcore_ids[i] = i;
-	gb->dataplane = bs_dataplane_create(
-		&gb->config, lcore_ids, setup->lcores == 0 ? 1 : setup->lcores, error);
+	gb->dataplane = bs_dataplane_create(&gb->config, lcore_ids,
+		setup->lcores == 0 ? 1 : setup->lcores, SOCKET_ID_ANY, error);
 	if (gb->dataplane == NULL)
 		return;
 	gb->dataplane->run_delay_ns = read_run_delay;

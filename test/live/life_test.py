@@ -4,8 +4,10 @@ import json
 import os
 import re
 import statistics
+import subprocess
 
 import harness
+import processes
 from harness import SERVICE, expect, hold, wait_for
 
 LOST = ("runt", "bad_chain", "handover_full", "app_queue_full", "tx_refused", "tx_prepare_failed",
@@ -44,6 +46,39 @@ def idle_costs_little_and_adds_little(lab):
     added = [added_latency(lab, attempt) for attempt in range(3)]
     print(f"idle: {busy:.1%} of a CPU; it adds {', '.join(f'{ns / 1e6:.3f}' for ns in added)} ms")
     expect(min(added) < 1_000_000, f"it adds {min(added) / 1e6:.3f} ms")
+
+
+def cpus_of_threads(pid):
+    """For each thread of a process: its name, and the CPUs that it may run on."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as file:
+            fields = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+        found.append((fields["Name"], fields["Cpus_allowed_list"]))
+    return found
+
+
+def threads_run_where_the_check_says(lab):
+    """The pipeline on its CPU, and every other thread and the analyzer off it, if there is one."""
+    lab.standard()
+    dataplane = lab.bufscoped().start()
+    pid = dataplane.process.pid
+    path = dataplane.write(dataplane.config())
+    plan = json.loads(subprocess.run([harness.program("bufscope"), "check", "--json", path],
+                                     check=True, capture_output=True, text=True).stdout)
+    planned = {thread["thread"]: thread["cpus"] for thread in plan["threads"]}
+    expect(planned["pipeline"] == str(max(os.sched_getaffinity(0))), f"planned: {planned}")
+    if len(os.sched_getaffinity(0)) > 1:
+        expect(planned["main"] != planned["pipeline"], f"planned: {planned}")
+    found = cpus_of_threads(pid)
+    pipeline = [cpus for name, cpus in found if name.endswith("worker-1")]
+    expect(pipeline == [planned["pipeline"]], f"planned {planned}, found {found}")
+    wait_for("an analyzer", lambda: processes.children(processes.children(pid)[0]))
+    spawner = processes.children(pid)[0]
+    for other in (spawner, *processes.children(spawner)):
+        found += cpus_of_threads(other)
+    wrong = [one for one in found if not one[0].endswith("worker-1") and one[1] != planned["main"]]
+    expect(not wrong, f"planned {planned}, found {wrong}")
 
 
 def service_down_is_refused_by_its_host(lab):
@@ -138,6 +173,7 @@ def command_line_says_what_the_socket_says(lab):
            f"an RPC that is not there: {absent.returncode}, {absent.stderr!r}")
 
 
-harness.main(idle_costs_little_and_adds_little, service_down_is_refused_by_its_host,
+harness.main(idle_costs_little_and_adds_little, threads_run_where_the_check_says,
+             service_down_is_refused_by_its_host,
              packets_in_are_packets_out_and_reasons, telemetry_is_readable,
              command_line_says_what_the_socket_says)

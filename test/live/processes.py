@@ -14,3 +14,9 @@ def analyzers():
         except OSError:
             continue
     return found
+
+
+def children(pid):
+    """Process numbers of what a process started from its first thread."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]

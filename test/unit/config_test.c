@@ -22,6 +22,9 @@
 #define SERVICE "{\"name\":\"kv\",\"address\":\"10.0.0.1\",\"port\":6379}"
 #define BASE PORTS "," PATHS ",\"services\":[" SERVICE "]"
 
+#define CPUS_ALLOWED                                                                               \
+	"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\", null: two near the ports)"
+
 static struct bs_config config, other;
 static char error[BS_CONFIG_ERROR_BYTES];
 
@@ -49,10 +52,7 @@ required_keys_alone_give_the_documented_defaults(void **state)
 	assert_parses("{" BASE "}", &config);
 	assert_string_equal(config.path, "f");
 	assert_int_equal(config.node, 1);
-	assert_string_equal(config.eal.lcores, "0,1");
-	assert_int_equal(config.eal.cpu_count, 2);
-	assert_int_equal(config.eal.cpus[0], 0);
-	assert_int_equal(config.eal.cpus[1], 1);
+	assert_int_equal(config.eal.pipeline.count, 0);
 	assert_int_equal(config.eal.collector_cpu, -1);
 	assert_int_equal(config.eal.memory_bytes, 536870912);
 	assert_string_equal(config.eal.hugepages, "auto");
@@ -125,9 +125,9 @@ given_values_land_where_they_belong(void **state)
 		"\"debug\":{\"faults\":true}}",
 		&config);
 	assert_int_equal(config.node, 7);
-	assert_int_equal(config.eal.cpu_count, 4);
-	assert_int_equal(config.eal.cpus[2], 4);
-	assert_int_equal(config.eal.cpus[3], 9);
+	assert_int_equal(config.eal.pipeline.count, 4);
+	assert_int_equal(config.eal.pipeline.cpus[2], 4);
+	assert_int_equal(config.eal.pipeline.cpus[3], 9);
 	assert_int_equal(config.eal.collector_cpu, 5);
 	assert_int_equal(config.eal.memory_bytes, 1073741824);
 	assert_string_equal(config.ports[0].device[1], "net_b,x=1");
@@ -218,20 +218,16 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 			"f:1: eal.file_prefix: \"a/b\" is not a name "
 			"(allowed: 1 to 63 letters, digits, _ and -)"},
 		{"{" BASE ",\"eal\":{\"lcores\":\"1024\"}}",
-			"f:1: eal.lcores: \"1024\" is out of range "
-			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+			"f:1: eal.lcores: \"1024\" is out of range " CPUS_ALLOWED},
 		{"{" BASE ",\"eal\":{\"lcores\":\"0-2,1\"}}",
-			"f:1: eal.lcores: \"0-2,1\" is naming a CPU twice "
-			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+			"f:1: eal.lcores: \"0-2,1\" is naming a CPU twice " CPUS_ALLOWED},
 		{"{" BASE ",\"eal\":{\"lcores\":\"0-64\"}}",
-			"f:1: eal.lcores: \"0-64\" is too long "
-			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+			"f:1: eal.lcores: \"0-64\" is too long " CPUS_ALLOWED},
 		{"{" BASE ",\"eal\":{\"lcores\":\"3-1\"}}",
-			"f:1: eal.lcores: \"3-1\" is not a list of CPUs "
-			"(allowed: up to 64 CPUs of 0 to 1023, as \"0,1\" or \"0-3\")"},
+			"f:1: eal.lcores: \"3-1\" is not a list of CPUs " CPUS_ALLOWED},
 		{"{" BASE ",\"eal\":{\"collector\":-1}}",
 			"f:1: eal.collector: -1 is not a CPU "
-			"(allowed: a CPU of 0 to 1023, null: it floats)"},
+			"(allowed: a CPU of 0 to 1023, null: those that the pipeline leaves)"},
 		{"{" BASE ",\"eal\":[]}", "f:1: eal: [] is not an object (allowed: lcores, memory, "
 					  "hugepages, file_prefix, collector)"},
 		{"{" BASE ",\"tables\":{\"flows\":512}}",

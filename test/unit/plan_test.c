@@ -24,11 +24,19 @@ static json_t *
 plan(void)
 {
 	static struct bs_config config;
+	static struct bs_topology topology = {.node_count = 2, .port_node = {1, BS_NODE_NONE}};
+	static struct bs_placement placement;
 	char error[BS_CONFIG_ERROR_BYTES];
 	json_t *made;
 
+	for (int cpu = 0; cpu < 8; cpu++) {
+		CPU_SET(cpu, &topology.possible);
+		topology.cpu_node[cpu] = cpu % 2;
+	}
+	topology.allowed = topology.possible;
 	assert_int_equal(bs_config_parse("f", text, &config, error), 0);
-	made = bs_plan_json(&config);
+	bs_placement_make(&config, &topology, &placement);
+	made = bs_plan_json(&config, &placement);
 	assert_non_null(made);
 	return made;
 }
@@ -61,12 +69,18 @@ services_lcores_and_shim_are_those_of_the_text(void **state)
 {
 	json_t *made = plan();
 	const json_t *shim = json_object_get(made, "shim");
-	const json_t *cpus = json_object_get(made, "pipeline_cpus");
 
 	(void)state;
-	assert_int_equal(json_array_size(cpus), 2);
-	assert_int_equal(json_integer_value(json_array_get(cpus, 1)), 3);
-	assert_int_equal(json_integer_value(json_object_get(made, "collector_cpu")), 5);
+	assert_int_equal(json_array_size(json_object_get(made, "threads")), 5);
+	assert_string_equal(json_string_value(at(made, "threads", 1, "thread")), "pipeline");
+	assert_string_equal(json_string_value(at(made, "threads", 1, "cpus")), "3");
+	assert_int_equal(json_integer_value(at(made, "threads", 1, "node")), 1);
+	assert_string_equal(json_string_value(at(made, "threads", 1, "why")), "named");
+	assert_string_equal(json_string_value(at(made, "threads", 2, "thread")), "collector");
+	assert_string_equal(json_string_value(at(made, "threads", 2, "cpus")), "5");
+	assert_string_equal(json_string_value(at(made, "threads", 4, "thread")), "analyzer");
+	assert_string_equal(json_string_value(at(made, "threads", 4, "cpus")), "1,7");
+	assert_int_equal(json_integer_value(json_object_get(made, "memory_node")), 1);
 	assert_int_equal(json_integer_value(json_object_get(made, "memory_bytes")), 1 << 30);
 	assert_string_equal(
 		json_string_value(at(made, "services", 0, "endpoint")), "10.0.0.2:6379");
@@ -94,7 +108,12 @@ text_has_a_chain_for_each_service_and_for_nobodys(void **state)
 	bs_plan_print(made, out);
 	fclose(out);
 	assert_non_null(strstr(printed, "f is right."));
-	assert_non_null(strstr(printed, "pipeline on CPU 2,3; collector on CPU 5"));
+	assert_non_null(
+		strstr(printed, "threads   pipeline   CPU 2 of NUMA node 0: named, but port "
+				"wire is on node 1: name CPUs of that, or none\n"));
+	assert_non_null(strstr(printed, "memory    1024 MiB of NUMA node 1, half of it for "));
+	assert_non_null(strstr(
+		printed, "\n          main       CPU 1,7 of NUMA node 1: off the pipeline\n"));
 	assert_non_null(strstr(printed, "its driver does not count what its full ring drops"));
 	assert_non_null(strstr(printed, "TCP by ether, up to 18 bytes a packet; UDP untagged"));
 	assert_non_null(strstr(printed, "wire.rx -> kv.app.in -> local.tx -> [kv] -> local.rx -> "

@@ -115,6 +115,31 @@ starved_collector_and_dead_spawner_are_named(void **state)
 }
 
 static void
+what_is_on_another_numa_node_than_the_ports_is_named(void **state)
+{
+	struct fake *fake = *state;
+	struct bs_snapshot *s = &fake->snapshot;
+	json_t *status;
+
+	s->ports[0].numa = s->ports[1].numa = 1;
+	s->memory_node = 1;
+	assert_one_problem(
+		fake, "lcore", "lcore 0 (CPU 0) is on NUMA node 0, but port wire is on node 1");
+	s->lcores[0].numa = 1;
+	s->memory_node = 0;
+	assert_one_problem(
+		fake, "memory", "packets are on NUMA node 0, but port wire is on node 1");
+	/* any node will do for normal pages, and for ports that are on none */
+	s->memory_node = -1;
+	s->ports[1].numa = 2;
+	assert_one_problem(fake, "local", "on NUMA node 2, but port wire is on node 1");
+	s->ports[0].numa = s->ports[1].numa = -1;
+	status = ask(fake, "/bufscope/status", NULL);
+	assert_string_equal(text(status, "state"), "ok");
+	json_decref(status);
+}
+
+static void
 each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 {
 	struct fake *fake = *state;
@@ -123,9 +148,6 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 
 	s->hugepages = false;
 	assert_one_problem(fake, "memory", "not in hugepages: more TLB misses, lower packet rate");
-	*s = healthy;
-	s->ports[1].numa = 1;
-	assert_one_problem(fake, "local", "on NUMA node 1, but lcore 0 (CPU 0) is on node 0");
 	*s = healthy;
 	s->ports[0].rx_missed_observable = false;
 	assert_one_problem(
@@ -613,6 +635,7 @@ main(void)
 		TEST(status_of_a_healthy_system_has_no_problems),
 		TEST(starved_collector_and_dead_spawner_are_named),
 		TEST(journal_is_null_without_one_and_else_says_how_it_goes),
+		TEST(what_is_on_another_numa_node_than_the_ports_is_named),
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
 		TEST(each_loss_is_named_alone_with_a_remedy),
 		TEST(what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool),
