@@ -229,9 +229,8 @@ bs_port_start(struct bs_port *port, const struct bs_config_port *config, unsigne
 		ret = rte_eth_dev_start(port->id);
 	if (ret != 0) {
 		snprintf(error, BS_PORT_ERROR_BYTES,
-			"ports.%s: \"%s\" does not start: %s; is its interface up, and are there "
-			"mbufs "
-			"enough for its rings (eal.memory)?",
+			"ports.%s: \"%s\" does not start: %s (the driver may say why above); is "
+			"its interface up, and are there mbufs enough for its rings (eal.memory)?",
 			config->name, config->device[config->device_count - 1], rte_strerror(-ret));
 		return ret;
 	}

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 
 import harness
@@ -300,6 +301,13 @@ def failed_starts_leave_nothing(lab):
             expect_clean(iface)
 
     fails(["absent0"], ports={"local": {"device": ["net_af_packet9,iface=absent0"]}})
+    # A driver that would play this file for ever refuses it, and without that would give nothing.
+    capture = lab.path("large.pcap")
+    with open(capture, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1) +
+                   struct.pack("<4I", 0, 0, 65226, 65226) + bytes(65226))
+    fails(["ports.local", "does not start", "Multiseg mbufs are not supported"],
+          ports={"local": {"device": [f"net_pcap9,rx_pcap={capture},infinite_rx=1"]}})
     fails(["vm.nr_hugepages="], eal={"hugepages": "on", "memory": "1T"})
     fails(["analyzer.user", "no-such"], analyzer={"user": "no-such"})
     fails(["privileges.user", "no-such"], privileges={"user": "no-such"})

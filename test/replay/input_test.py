@@ -103,6 +103,19 @@ def check_cut(report, bufscope, directory):
                  f"text does not say so: {text[:200]}")
 
 
+def check_no_bytes(report, bufscope, directory):
+    """Records of no bytes: of an empty frame, and of one of which nothing was kept."""
+    path = os.path.join(directory, "no-bytes.pcap")
+    with open(path, "wb") as file:
+        file.write(header(1) + struct.pack("<4I", 1, 0, 0, 0) + struct.pack("<4I", 2, 0, 0, 60)
+                   + struct.pack("<4I", 3, 0, 10, 60) + bytes(10))
+    run = replay(bufscope, "--format", "json", path)
+    if report.check(run.returncode == 0, path, f"status {run.returncode}"):
+        counters = {name: count for name, count in json.loads(run.stdout)["counters"].items()
+                    if count}
+        report.check(counters == {"runt": 1, "snapped": 2}, path, f"counters: {counters}")
+
+
 def main():
     bufscope = os.path.abspath(sys.argv[1])
     report = Report()
@@ -110,6 +123,7 @@ def main():
         check_files(report, bufscope, directory)
         check_unreadable(report, bufscope, directory)
         check_cut(report, bufscope, directory)
+        check_no_bytes(report, bufscope, directory)
     for arguments, why in ARGUMENTS.items():
         check_refused(report, replay(bufscope, *arguments), 2, why, " ".join(arguments))
     return report.status("bad input")
