@@ -116,14 +116,3 @@ struct bs_drain_culprit {
 unsigned bs_drain_culprits(const struct bs_drain_log *log, enum bs_cause cause, unsigned served,
 	uint64_t t_in, uint64_t t_out, struct bs_drain_culprit *out, unsigned max);
 
-/* Time in each state since create, up to t_ns, not before the last call's; sums to t_ns - start.
- * Drainer only. */
-void bs_drain_totals(
-	const struct bs_drain_log *log, uint64_t t_ns, uint64_t ns[BS_DRAIN_STATE_COUNT]);
-
-static inline uint64_t
-bs_wait_sum(const struct bs_wait *wait)
-{
-	return wait->congestion + wait->contention + wait->pause + wait->stalled + wait->preempted +
-	       wait->sleep + wait->unobserved;
-}

@@ -538,11 +538,3 @@ bs_drain_culprits(const struct bs_drain_log *log, enum bs_cause cause, unsigned 
 	}
 	return count;
 }
-
-void
-bs_drain_totals(const struct bs_drain_log *log, uint64_t t_ns, uint64_t ns[BS_DRAIN_STATE_COUNT])
-{
-	memcpy(ns, log->ns, sizeof(log->ns));
-	if (t_ns > log->t_begin)
-		ns[log->state] += t_ns - log->t_begin;
-}

@@ -41,11 +41,3 @@ void bs_histo_merge(struct bs_histo *histo, const struct bs_histo *from);
  * above 1 or not a number as 1. 0 when empty.
  */
 uint64_t bs_histo_quantile(const struct bs_histo *histo, double q);
-
-/*
- * Halves all counts, rounding down: called at an interval, older values fade
- * exponentially and a single one disappears. The sum goes along in proportion,
- * so the mean stays. min and max become the bounds of the outermost buckets that
- * are left, unless they lie in them.
- */
-void bs_histo_halve(struct bs_histo *histo);

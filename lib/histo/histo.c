@@ -123,31 +123,3 @@ bs_histo_quantile(const struct bs_histo *histo, double q)
 	}
 	return histo->max;
 }
-
-void
-bs_histo_halve(struct bs_histo *histo)
-{
-	double mean = histo->count ? (double)histo->sum / (double)histo->count : 0;
-	unsigned low = BS_HISTO_BUCKETS, high = 0;
-	uint64_t count = 0;
-
-	for (unsigned i = 0; i < BS_HISTO_BUCKETS; i++) {
-		histo->buckets[i] /= 2;
-		count += histo->buckets[i];
-		if (histo->buckets[i] == 0)
-			continue;
-		if (low == BS_HISTO_BUCKETS)
-			low = i;
-		high = i;
-	}
-	histo->count = count;
-	if (count == 0) {
-		histo->sum = histo->min = histo->max = 0;
-		return;
-	}
-	histo->sum = (uint64_t)(mean * (double)count);
-	if (histo->min < bucket_first(low))
-		histo->min = bucket_first(low);
-	if (histo->max > bucket_last(high))
-		histo->max = bucket_last(high);
-}

@@ -47,7 +47,6 @@
 enum bs_parse { BS_PARSES(BS_X_PARSE) BS_PARSE_COUNT };
 
 const char *bs_parse_key(unsigned parse);
-const char *bs_parse_help(unsigned parse);
 
 #define BS_TCP_FIN 0x01u
 #define BS_TCP_SYN 0x02u
@@ -169,12 +168,6 @@ extern uint64_t bs_tuple_key[BS_TUPLE_KEY_WORDS];
 
 /* Symmetric hash of a tuple: equal for both directions, ends in either order. Never 0. */
 uint32_t bs_tuple_hash(const struct bs_tuple *tuple);
-
-/*
- * True if the TCP or UDP checksum is only the pseudo-header sum, as a virtual
- * peer with checksum offload sends it. Reads the field and the header only.
- */
-bool bs_packet_checksum_partial(const struct bs_packet *packet);
 
 /* Tells payloads apart by their first bytes and their length: FNV-1a. Of a parsed packet. */
 uint32_t bs_packet_mark(const struct bs_packet *packet);

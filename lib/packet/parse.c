@@ -68,24 +68,16 @@ enum {
 #define OPTION_JUMBO 0xc2 /* RFC 2675 2 */
 #define JUMBO_MIN 65536u  /* RFC 2675 3: less is an error */
 
-static const struct {
-	const char *key, *help;
-} parse_texts[] = {
-#define BS_X_TEXT(name, key, help) {key, help},
-	BS_PARSES(BS_X_TEXT)
-#undef BS_X_TEXT
+static const char *const parse_keys[] = {
+#define BS_X_KEY(name, key, help) key,
+	BS_PARSES(BS_X_KEY)
+#undef BS_X_KEY
 };
 
 const char *
 bs_parse_key(unsigned parse)
 {
-	return parse < BS_PARSE_COUNT ? parse_texts[parse].key : "?";
-}
-
-const char *
-bs_parse_help(unsigned parse)
-{
-	return parse < BS_PARSE_COUNT ? parse_texts[parse].help : "?";
+	return parse < BS_PARSE_COUNT ? parse_keys[parse] : "?";
 }
 
 static inline uint32_t
@@ -189,17 +181,6 @@ address_sum(const uint8_t *addresses, unsigned bytes)
 	for (unsigned i = 0; i < bytes; i += 4)
 		sum += load_be32(addresses + i);
 	return sum;
-}
-
-bool
-bs_packet_checksum_partial(const struct bs_packet *packet)
-{
-	const uint8_t *ip = packet->data + packet->l3;
-
-	if (packet->parse != BS_PARSE_OK)
-		return false;
-	return is_partial(packet,
-		packet->tuple.ip_version == 4 ? address_sum(ip + 12, 8) : address_sum(ip + 8, 32));
 }
 
 static inline void

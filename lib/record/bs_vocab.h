@@ -143,7 +143,6 @@ const char *bs_quality_text(unsigned quality);
 const char *bs_inferred_buffer_text(unsigned buffer);
 const char *bs_detail_text(unsigned detail); /* also drop reasons; "" for none */
 const char *bs_reason_key(unsigned reason);
-const char *bs_reason_help(unsigned reason);
 const char *bs_outcome_text(unsigned outcome);
 const char *bs_kind_text(unsigned kind);
 const char *bs_culprit_text(unsigned culprit);

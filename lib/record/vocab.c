@@ -12,14 +12,12 @@ static_assert(
 
 #define TEXT(name, text) text,
 #define KEY(name, key, help) key,
-#define HELP(name, key, help) help,
 
 static const char *const cause_texts[] = {BS_CAUSES(TEXT)};
 static const char *const quality_texts[] = {BS_QUALITIES(TEXT)};
 static const char *const buffer_texts[] = {BS_INFERRED_BUFFERS(TEXT)};
 static const char *const detail_texts[] = {BS_DETAILS(TEXT)};
 static const char *const reason_keys[] = {BS_REASONS(KEY)};
-static const char *const reason_helps[] = {BS_REASONS(HELP)};
 static const char *const outcome_texts[] = {BS_OUTCOMES(TEXT)};
 static const char *const kind_texts[] = {BS_KINDS(TEXT)};
 static const char *const culprit_texts[] = {BS_CULPRITS(TEXT)};
@@ -56,12 +54,6 @@ const char *
 bs_reason_key(unsigned reason)
 {
 	return LOOKUP(reason_keys, reason);
-}
-
-const char *
-bs_reason_help(unsigned reason)
-{
-	return LOOKUP(reason_helps, reason);
 }
 
 const char *

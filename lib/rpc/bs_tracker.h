@@ -92,7 +92,6 @@ struct bs_tracker_config {
 enum bs_track_counter { BS_TRACK_COUNTERS(BS_X_TRACK) BS_TRACK_COUNT };
 
 const char *bs_track_counter_key(unsigned counter);
-const char *bs_track_counter_help(unsigned counter);
 
 struct bs_tracker;
 

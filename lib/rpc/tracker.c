@@ -10,21 +10,13 @@
 #include <string.h>
 
 #define BS_X_TRACK_KEY(name, key, help) key,
-#define BS_X_TRACK_HELP(name, key, help) help,
 
 static const char *const counter_keys[] = {BS_TRACK_COUNTERS(BS_X_TRACK_KEY)};
-static const char *const counter_helps[] = {BS_TRACK_COUNTERS(BS_X_TRACK_HELP)};
 
 const char *
 bs_track_counter_key(unsigned counter)
 {
 	return counter < BS_TRACK_COUNT ? counter_keys[counter] : "?";
-}
-
-const char *
-bs_track_counter_help(unsigned counter)
-{
-	return counter < BS_TRACK_COUNT ? counter_helps[counter] : "?";
 }
 
 static uint32_t

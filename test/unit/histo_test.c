@@ -77,7 +77,6 @@ empty_histogram_answers_zero(void **state)
 	assert_int_equal(bs_histo_quantile(&histo, 0.5), 0);
 	bs_histo_add_n(&histo, 7, 0);
 	bs_histo_merge(&histo, &other);
-	bs_histo_halve(&histo);
 	assert_int_equal(histo.count, 0);
 	assert_int_equal(histo.sum, 0);
 	assert_int_equal(histo.min, 0);
@@ -214,46 +213,6 @@ merged_histograms_are_one_of_all_values(void **state)
 	assert_memory_equal(&other, &both, sizeof(both));
 }
 
-static void
-halving_halves_each_count_and_keeps_the_mean(void **state)
-{
-	static uint64_t values[VALUES];
-
-	(void)state;
-	random_values(values, VALUES, 30, 7);
-	for (unsigned i = 0; i < VALUES; i++)
-		bs_histo_add_n(&histo, values[i], 2);
-	double mean = (double)histo.sum / (double)histo.count;
-
-	bs_histo_halve(&histo);
-	qsort(values, VALUES, sizeof(values[0]), compare);
-	assert_int_equal(histo.count, VALUES);
-	assert_true(fabs((double)histo.sum / VALUES - mean) < 1);
-	assert_int_equal(histo.min, values[0]);
-	assert_int_equal(histo.max, values[VALUES - 1]);
-	assert_quantiles_of(values, VALUES);
-}
-
-static void
-halving_forgets_single_values_and_their_bounds(void **state)
-{
-	(void)state;
-	bs_histo_add(&histo, 5);
-	bs_histo_add_n(&histo, 1000, 8);
-	bs_histo_add(&histo, 999999);
-	bs_histo_halve(&histo);
-	assert_int_equal(histo.count, 4);
-	assert_int_equal(histo.min, 992); /* 1000 lies in 992 to 1007: 62 << 4 */
-	assert_int_equal(histo.max, 1007);
-	for (unsigned i = 0; i < 3; i++)
-		bs_histo_halve(&histo);
-	assert_int_equal(histo.count, 0);
-	assert_int_equal(histo.sum, 0);
-	bs_histo_add(&histo, 70);
-	assert_int_equal(histo.min, 70);
-	assert_int_equal(histo.max, 70);
-}
-
 int
 main(void)
 {
@@ -267,8 +226,6 @@ main(void)
 		cmocka_unit_test_setup(rank_is_not_one_up_by_rounding, clear),
 		cmocka_unit_test_setup(add_n_is_add_n_times, clear),
 		cmocka_unit_test_setup(merged_histograms_are_one_of_all_values, clear),
-		cmocka_unit_test_setup(halving_halves_each_count_and_keeps_the_mean, clear),
-		cmocka_unit_test_setup(halving_forgets_single_values_and_their_bounds, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -572,16 +572,13 @@ checksum_of_only_the_pseudo_header_is_partial(void **state)
 		frame_set16(&f, field, cases[i].sum);
 		assert_int_equal(frame_parse(&f, &p), BS_PARSE_OK);
 		assert_int_equal(p.l4_checksum_partial, 1);
-		p.data = f.bytes;
-		assert_true(bs_packet_checksum_partial(&p));
 		frame_set16(&f, field, ~cases[i].sum);
-		assert_false(bs_packet_checksum_partial(&p));
+		assert_int_equal(frame_parse(&f, &p), BS_PARSE_OK);
+		assert_int_equal(p.l4_checksum_partial, 0);
 		frame_set16(&f, field, 0);
 		assert_int_equal(frame_parse(&f, &p), BS_PARSE_OK);
 		assert_int_equal(p.l4_checksum_partial, 0);
 	}
-	p.parse = BS_PARSE_ICMP;
-	assert_false(bs_packet_checksum_partial(&p));
 }
 
 static enum bs_parse
@@ -735,14 +732,12 @@ damaged_packets_never_point_outside(void **state)
 }
 
 static void
-every_result_has_texts(void **state)
+every_result_has_a_key(void **state)
 {
 	(void)state;
 	assert_string_equal(bs_parse_key(BS_PARSE_OK), "tcp_udp");
 	assert_string_equal(bs_parse_key(BS_PARSE_BAD_L4), "bad_transport");
-	assert_string_equal(bs_parse_help(BS_PARSE_RUNT), "shorter than its link header");
 	assert_string_equal(bs_parse_key(BS_PARSE_COUNT), "?");
-	assert_string_equal(bs_parse_help(99), "?");
 }
 
 int
@@ -775,7 +770,7 @@ main(void)
 		cmocka_unit_test(frames_may_start_behind_the_ethertype_or_at_ip),
 		cmocka_unit_test(every_prefix_of_a_packet_is_told_short),
 		cmocka_unit_test(damaged_packets_never_point_outside),
-		cmocka_unit_test(every_result_has_texts),
+		cmocka_unit_test(every_result_has_a_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -696,7 +696,6 @@ words_are_found_by_number_and_unknown_numbers_are_marked(void **state)
 	assert_string_equal(bs_detail_text(22), "app_queue_full");
 	assert_string_equal(bs_detail_text(16 + BS_REASON_COUNT), "?");
 	assert_string_equal(bs_reason_key(10), "fault_injected");
-	assert_string_equal(bs_reason_help(5), "the ring to the owner lcore was full");
 	assert_string_equal(bs_outcome_text(8), "in_progress");
 	assert_string_equal(bs_kind_text(0), "unary");
 	assert_string_equal(bs_culprit_text(4), "lcore");
