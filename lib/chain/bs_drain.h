@@ -115,4 +115,3 @@ struct bs_drain_culprit {
  */
 unsigned bs_drain_culprits(const struct bs_drain_log *log, enum bs_cause cause, unsigned served,
 	uint64_t t_in, uint64_t t_out, struct bs_drain_culprit *out, unsigned max);
-

@@ -154,9 +154,7 @@ check_lcores(struct problems *problems, const struct bs_snapshot *snapshot)
 				lcore->heartbeat_age_ns / 1000000);
 	}
 	if (snapshot->collector_age_ns > BS_STATUS_HUNG_NS)
-		add(problems, "records",
-			"see whether the analyzer gets CPU time; give the collector a CPU of its "
-			"own: eal.collector",
+		add(problems, "records", "give the collector a CPU of its own: eal.collector",
 			"the collector has not come round for %" PRIu64
 			" ms: no verdicts are made meanwhile",
 			snapshot->collector_age_ns / 1000000);
@@ -239,7 +237,9 @@ check_records(struct problems *problems, const struct bs_config *config,
 			"cannot be",
 			snapshot->analyzer_rejected);
 	if (loss->ring_full > 0)
-		add(problems, "records", "give the collector a CPU of its own: eal.collector",
+		add(problems, "records",
+			"see whether the analyzer gets CPU time; give the collector a CPU of its "
+			"own: eal.collector",
 			"%" PRIu64 " records lost: an lcore's record ring was full",
 			loss->ring_full);
 	if (loss->over_budget > 0)
