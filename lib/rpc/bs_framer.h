@@ -19,7 +19,7 @@
 #include "bs_vocab.h"
 
 /* Per direction; a framer may lay its own struct over it (static_assert the size). */
-#define BS_FRAME_STATE_BYTES 160u
+#define BS_FRAME_STATE_BYTES 192u
 
 /*
  * Memory of fixed size for what some connections need beyond their state, e.g.
@@ -247,6 +247,7 @@ extern const struct bs_framer_ops bs_framer_row;	  /* rows with an id */
 extern const struct bs_framer_ops bs_framer_row_by_order; /* rows without */
 extern const struct bs_framer_ops bs_framer_resp;
 extern const struct bs_framer_ops bs_framer_http1;
+extern const struct bs_framer_ops bs_framer_http2;
 extern const struct bs_framer_ops bs_framer_dns;
 extern const struct bs_framer_ops bs_framer_memcached;
 extern const struct bs_framer_ops bs_framer_memcached_binary;

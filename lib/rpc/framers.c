@@ -11,6 +11,7 @@ static const struct bs_framer_ops *const coded[] = {
 	&bs_framer_opaque, /* BS_PROTOCOL_OPAQUE */
 	&bs_framer_resp,
 	&bs_framer_http1,
+	&bs_framer_http2,
 	&bs_framer_dns,
 	&bs_framer_memcached,
 	&bs_framer_memcached_binary,

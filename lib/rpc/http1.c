@@ -9,12 +9,13 @@
  *   end with the connection and a request BAD (a server answers 400);
  * - Content-Length values that differ or are no number are BAD;
  * - a request without either has no body, a response ends with the connection.
- * Header values are neither copied nor told.
+ * Header values are neither copied nor told, but for traceparent.
  */
 #include <assert.h>
 #include <string.h>
 
 #include "bs_framer.h"
+#include "traceparent.h"
 
 #define HEAD_BYTES_MAX 65536u /* of a head, of trailers, of one chunk's size line */
 #define METHOD_BYTES_MAX 24u
@@ -42,9 +43,10 @@ enum http1_phase {
 	HTTP1_REST,	  /* body that ends with the connection */
 };
 
-enum http1_field { FIELD_NONE, FIELD_LENGTH, FIELD_CODING };
+enum http1_field { FIELD_NONE, FIELD_LENGTH, FIELD_CODING, FIELD_TRACE };
 
-static const char *const field_names[] = {"", "content-length", "transfer-encoding"};
+static const char *const field_names[] = {"", "content-length", "transfer-encoding", "traceparent"};
+#define TRACE_SHARED 3u /* bytes in which the last two begin alike */
 
 /* What a response must know of its request. Two bits each, oldest lowest, in shared[0..1]. */
 enum http1_request { REQUEST_PLAIN, REQUEST_HEAD, REQUEST_CONNECT };
@@ -68,6 +70,7 @@ struct http1_dir {
 	uint32_t head_bytes;
 	uint64_t length;		 /* Content-Length */
 	uint64_t number;		 /* being read */
+	struct traceparent trace;	 /* of a request */
 	char text[BS_FRAME_LABEL_BYTES]; /* label of a request; start of a status line */
 	char version[8];
 };
@@ -394,6 +397,12 @@ name_take(struct http1_dir *dir, bool from_server, const uint8_t **at, const uin
 			(*at)++;
 			continue;
 		}
+		if (dir->field == FIELD_CODING && dir->match == TRACE_SHARED && !from_server &&
+			lower(byte) == field_names[FIELD_TRACE][TRACE_SHARED]) {
+			dir->field = FIELD_TRACE;
+			name = field_names[FIELD_TRACE];
+			continue;
+		}
 		if (name[dir->match] == '\0' && byte == ':') {
 			(*at)++;
 			dir->phase = HTTP1_VALUE;
@@ -429,6 +438,10 @@ value_take(struct http1_dir *dir, const uint8_t **at, const uint8_t *end)
 			byte = ' '; /* the line end is white space, should it be folded */
 		if (dir->field == FIELD_CODING)
 			coding_byte(dir, byte);
+		else if (dir->field == FIELD_TRACE && !is_space(byte))
+			traceparent_byte(&dir->trace, byte);
+		else if (dir->field == FIELD_TRACE)
+			continue;
 		else if (!length_byte(dir, byte))
 			return STEP_BAD;
 	}
@@ -473,6 +486,7 @@ request_head(struct bs_frame_conn *conn, struct http1_dir *dir, struct bs_frame 
 {
 	frame->label_len = dir->have;
 	memcpy(frame->label, dir->text, dir->have);
+	traceparent_tell(&dir->trace, frame);
 	request_push(conn, dir->request);
 	return body_begin(dir, frame, false, false);
 }
@@ -745,6 +759,7 @@ http1_probe(const struct bs_framer *framer, bool from_server, const uint8_t *dat
 const struct bs_framer_ops bs_framer_http1 = {
 	.name = "http1",
 	.pairing = BS_PAIR_BY_ORDER,
+	.sibling = &bs_framer_http2,
 	.feed = http1_feed,
 	.probe = http1_probe,
 	.ports = {80, 8080, 8000, 3128},

@@ -225,7 +225,10 @@ message_head(struct step *step, const struct bs_frame *frame)
 	case BS_ROLE_CANCEL:
 		rpc = rpc_find_key(tracker, flow, frame->id);
 		if (rpc != NULL)
-			rpc_give_up(tracker, rpc, BS_OUTCOME_CANCELLED);
+			rpc_give_up(tracker, rpc,
+				rpc->outcome != BS_OUTCOME_COUNT
+					? rpc->outcome /* it was answered early */
+					: BS_OUTCOME_CANCELLED);
 		break;
 	case BS_ROLE_PART:
 		part_begins(step, frame);

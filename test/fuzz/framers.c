@@ -11,6 +11,7 @@
 
 #define TOLD_MAX 2048u
 #define STRETCHES 32u
+#define MEMORY_BYTES (1u << 20)
 
 struct told {
 	uint64_t at, skip, id;
@@ -64,6 +65,12 @@ note(struct play *play, bool from_server, const struct bs_frame *frame)
 	told->frame.answers = frame->answers;
 	told->frame.token = frame->token;
 	memcpy(told->frame.label, frame->label, frame->label_len);
+	told->frame.has_trace = frame->has_trace;
+	if (frame->has_trace) {
+		memcpy(told->frame.trace_id, frame->trace_id, sizeof(frame->trace_id));
+		memcpy(told->frame.parent_span_id, frame->parent_span_id,
+			sizeof(frame->parent_span_id));
+	}
 }
 
 static void
@@ -120,16 +127,25 @@ static void
 run(struct play *play, const struct bs_framer *framer, const struct stretch *stretches,
 	unsigned count, unsigned cut)
 {
+	struct bs_frame_memory *memory = bs_frame_memory_create(MEMORY_BYTES);
 	uint32_t random = cut;
 
+	FUZZ_CHECK(memory != NULL);
 	memset(play, 0, offsetof(struct play, told));
 	play->count = 0;
+	play->conn.memory = memory;
 	for (unsigned i = 0; i < count; i++) {
 		for (size_t at = 0, n; at < stretches[i].bytes; at += n) {
 			n = piece_bytes(cut, &random, stretches[i].bytes - at);
 			piece(play, framer, stretches[i].from_server, stretches[i].data + at, n);
 		}
 	}
+	for (unsigned d = 0; d < 2 && framer != NULL; d++) {
+		if (framer->ops->forget != NULL)
+			framer->ops->forget(&play->conn, d);
+	}
+	FUZZ_CHECK(bs_frame_memory_used(memory) == 0);
+	bs_frame_memory_destroy(memory);
 }
 
 static void

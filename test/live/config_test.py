@@ -58,7 +58,7 @@ def check_prints_the_chain(lab):
     out = harness.run(program("bufscoped"), "-c", dataplane.write(dataplane.config()), "--check")
     for buffer in ("wire.rx", "kv.app.in", "local.tx", "local.rx", "kv.app.out", "wire.tx"):
         expect(buffer in out, f"the chain lacks {buffer}: {out}")
-    expect("65536 flows and 16384 RPCs, 97 MiB" in out, f"no size of tables: {out}")
+    expect("65536 flows and 16384 RPCs, 117 MiB" in out, f"no size of tables: {out}")
 
 
 def reload_takes_thresholds_and_refuses_the_rest(lab):

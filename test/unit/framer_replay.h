@@ -41,6 +41,7 @@ struct told {
 	int32_t status;
 	uint32_t answers, token;
 	uint8_t from_server, flags, role, oneway, has_id, has_status, until_close, error;
+	uint8_t trace_id[16], parent_span_id[8]; /* 0: none */
 	char label[BS_FRAME_LABEL_BYTES + 1];
 };
 
@@ -79,6 +80,10 @@ replay_note(struct replay *r, bool from_server, const struct bs_frame *frame)
 	told->error = frame->error;
 	told->answers = frame->answers;
 	told->token = frame->token;
+	if (frame->has_trace) {
+		memcpy(told->trace_id, frame->trace_id, sizeof(told->trace_id));
+		memcpy(told->parent_span_id, frame->parent_span_id, sizeof(told->parent_span_id));
+	}
 	assert_true(frame->label_len <= BS_FRAME_LABEL_BYTES);
 	memcpy(told->label, frame->label, frame->label_len);
 }
@@ -124,12 +129,29 @@ replay_piece(struct replay *r, const struct bs_framer *framer, bool from_server,
 	free(copy);
 }
 
+#define REPLAY_MEMORY (1u << 18)
+
+/* What framers kept of the connection is given back, all of it. */
+static inline void
+replay_forget(struct replay *r, const struct bs_framer *framer)
+{
+	for (unsigned d = 0; d < 2; d++) {
+		if (framer->ops->forget != NULL)
+			framer->ops->forget(&r->conn, d);
+	}
+	assert_int_equal(bs_frame_memory_used(r->conn.memory), 0);
+	bs_frame_memory_destroy(r->conn.memory);
+	r->conn.memory = NULL;
+}
+
 /* Each chunk in steps of `step` bytes, chunk `cut_chunk` with one more cut at `cut_at`. */
 static inline void
 replay_run(struct replay *r, const struct bs_framer *framer, const struct chunk *chunks,
 	size_t count, size_t step, size_t cut_chunk, size_t cut_at)
 {
 	memset(r, 0, offsetof(struct replay, told));
+	r->conn.memory = bs_frame_memory_create(REPLAY_MEMORY);
+	assert_non_null(r->conn.memory);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *data = chunks[i].data;
 
@@ -140,6 +162,7 @@ replay_run(struct replay *r, const struct bs_framer *framer, const struct chunk 
 			replay_piece(r, framer, chunks[i].from_server, data + at, n);
 		}
 	}
+	replay_forget(r, framer);
 }
 
 static inline void

@@ -224,7 +224,7 @@ test_content_refuses_what_the_port_says(void **state)
 	assert_string_equal(GUESS(80, false, hello), "opaque");
 	assert_string_equal(GUESS(53, false, hello), "opaque");
 	assert_string_equal(GUESS(80, true, "SSH-2.0-OpenSSH\r\n"), "opaque");
-	assert_string_equal(GUESS(80, false, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "opaque");
+	assert_string_equal(GUESS(80, false, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "http2");
 }
 
 static void

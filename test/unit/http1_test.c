@@ -35,6 +35,63 @@ test_pipelined_requests_are_told_one_by_one(void **state)
 	assert_true(r.told[3].error);
 }
 
+#define TRACE_ID "4bf92f3577b34da6a3ce929d0e0e4736"
+#define PARENT_ID "00f067aa0ba902b7"
+
+static bool
+is_traced(const struct told *told)
+{
+	static const uint8_t trace_id[16] = {0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3,
+		0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36};
+	static const uint8_t parent[8] = {0x00, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7};
+	static const uint8_t zero[24];
+
+	if (memcmp(told->trace_id, zero, 16) == 0 && memcmp(told->parent_span_id, zero, 8) == 0)
+		return false;
+	assert_memory_equal(told->trace_id, trace_id, 16);
+	assert_memory_equal(told->parent_span_id, parent, 8);
+	return true;
+}
+
+/* The example of W3C Trace Context, section 3.2.2.5. */
+static void
+test_traceparent_of_a_request_is_told(void **state)
+{
+	(void)state;
+	PLAY(C("GET /a HTTP/1.1\r\nTraceparent: 00-" TRACE_ID "-" PARENT_ID "-01\r\n\r\n"
+	       "GET /b HTTP/1.1\r\nHost: a\r\n\r\n"
+	       "POST /c HTTP/1.1\r\ntraceparent:cc-" TRACE_ID "-" PARENT_ID "-00-more \r\n"
+	       "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\ntraceparent: 00-" TRACE_ID "-" PARENT_ID
+		  "-01\r\nContent-Length: 0\r\n\r\n"));
+	assert_int_equal(replay_tally(&r).bad, 0);
+	assert_int_equal(replay_tally(&r).requests, 3);
+	assert_true(is_traced(&r.told[0]));
+	assert_false(is_traced(&r.told[1]));
+	assert_true(is_traced(&r.told[2]));
+	for (size_t i = 3; i < r.count; i++)
+		assert_false(is_traced(&r.told[i])); /* what a server sends is no parent */
+}
+
+/* Section 4.3: then it is as if it had not been sent. */
+static void
+test_traceparent_that_makes_no_sense_is_none(void **state)
+{
+	(void)state;
+	PLAY(C("GET /a HTTP/1.1\r\ntraceparent: ff-" TRACE_ID "-" PARENT_ID "-01\r\n\r\n"
+	       "GET /b HTTP/1.1\r\ntraceparent: 00-" TRACE_ID "-" PARENT_ID "-01-x\r\n\r\n"
+	       "GET /c HTTP/1.1\r\ntraceparent: 00-" TRACE_ID "-" PARENT_ID "\r\n\r\n"
+	       "GET /d HTTP/1.1\r\ntraceparent: 00-" TRACE_ID "-00F067AA0BA902B7-01\r\n\r\n"
+	       "GET /e HTTP/1.1\r\ntraceparent: 00-00000000000000000000000000000000-" PARENT_ID
+	       "-01\r\n\r\n"
+	       "GET /f HTTP/1.1\r\ntraceparent: 00-" TRACE_ID "-0000000000000000-01\r\n\r\n"
+	       "GET /g HTTP/1.1\r\ntrace: 00-" TRACE_ID "-" PARENT_ID "-01\r\n\r\n"));
+	assert_int_equal(replay_tally(&r).requests, 7);
+	assert_int_equal(replay_tally(&r).bad, 0);
+	for (size_t i = 0; i < r.count; i++)
+		assert_false(is_traced(&r.told[i]));
+}
+
 static void
 test_label_is_method_and_path(void **state)
 {
@@ -389,6 +446,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pipelined_requests_are_told_one_by_one),
+		cmocka_unit_test(test_traceparent_of_a_request_is_told),
+		cmocka_unit_test(test_traceparent_that_makes_no_sense_is_none),
 		cmocka_unit_test(test_label_is_method_and_path),
 		cmocka_unit_test(test_long_path_is_cut_to_the_label),
 		cmocka_unit_test(test_chunked_body_is_skipped_to_the_end_of_its_trailers),
