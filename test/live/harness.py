@@ -310,10 +310,10 @@ class Lab:
         process.wait_for("dnsmasq to listen", lambda: self.reachable(host, address, 53))
         return process
 
-    def nginx(self, host="server", address=SERVICE, port=80):
+    def nginx(self, host="server", address=SERVICE, port=80, listen=""):
         """Serves, and takes with PUT, the files of the directory `www`."""
         os.makedirs(self.path("www"), exist_ok=True)
-        listen = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         with open(self.path("nginx.conf"), "w", encoding="utf-8") as config:
             config.write(f"""
 daemon off; worker_processes 1; user root; pid {self.path("nginx.pid")};
@@ -324,7 +324,7 @@ http {{
     client_body_temp_path {self.path("body")}; proxy_temp_path {self.path("proxy")};
     fastcgi_temp_path {self.path("fcgi")}; uwsgi_temp_path {self.path("uwsgi")};
     scgi_temp_path {self.path("scgi")};
-    server {{ listen {listen}; root {self.path("www")}; location / {{ dav_methods PUT; }} }}
+    server {{ listen {where} {listen}; root {self.path("www")}; location / {{ dav_methods PUT; }} }}
 }}
 """)
         process = self.start("nginx", ["nginx", "-p", self.directory, "-e", "stderr", "-c",
