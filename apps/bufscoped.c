@@ -25,6 +25,7 @@
 #include "control.h"
 #include "dataplane.h"
 #include "eal.h"
+#include "troubles.h"
 #include "plan.h"
 #include "instance.h"
 #include "privileges.h"
@@ -49,6 +50,8 @@ struct program {
 	struct bs_watch *watch;
 	struct bs_names names;
 	struct bs_tsc_clock clock;
+	struct bs_troubles troubles;
+	struct bs_snapshot *seen; /* at the last look for troubles */
 	uint64_t t_watch;
 	struct bs_status_source source;
 	char *const *eal_args;
@@ -89,6 +92,7 @@ take_snapshot(void *context, struct bs_snapshot *snapshot)
 	snapshot->spawner_gone = program->analyzer.spawner.gone;
 	snapshot->analyzer_restarts = program->analyzer.spawner.restarts;
 	snapshot->clock = program->clock;
+	memcpy(snapshot->t_trouble, program->troubles.t_last, sizeof(snapshot->t_trouble));
 	return 0;
 }
 
@@ -233,7 +237,8 @@ start_dataplane(struct program *program)
 		return -ENOMEM;
 	bs_probe_find(program->probe, bs_clock_now_ns());
 	program->watch = bs_watch_ports(program->dataplane, bs_clock_now_ns());
-	if (program->watch == NULL)
+	program->seen = malloc(sizeof(*program->seen));
+	if (program->watch == NULL || program->seen == NULL)
 		return -ENOMEM;
 	learn_names(program);
 	return start_sockets(program);
@@ -354,6 +359,8 @@ watch(struct program *program, uint64_t t)
 	program->t_watch = t + WATCH_MS * BS_NS_PER_MS;
 	bs_tsc_clock_check(&program->clock);
 	bs_watch_step(program->watch, t);
+	take_snapshot(program, program->seen);
+	bs_troubles_step(&program->troubles, program->seen);
 	tell_cut(program);
 }
 
@@ -547,6 +554,7 @@ main(int argc, char **argv)
 	}
 	bs_telemetry_withdraw();
 	bs_control_destroy(program.control);
+	free(program.seen);
 	bs_watch_destroy(program.watch);
 	bs_probe_destroy(program.probe);
 	bs_analyzer_link_stop(&program.analyzer);

@@ -219,6 +219,8 @@ draw_head(FILE *out, const json_t *status)
 {
 	static const struct field fields[] = {
 		{"where", "component", FORM_TEXT},
+		{"when", "when", FORM_TEXT},
+		{"ago", "age_ns", FORM_DURATION},
 		{"what is wrong", "problem", FORM_TEXT},
 		{"what to do", "remedy", FORM_TEXT},
 	};

@@ -93,6 +93,7 @@ add_lcore(const struct bs_lcore *lcore, struct bs_snapshot *snapshot)
 		const struct bs_ingress *ingress = &lcore->ingress[i];
 		struct bs_snapshot_buffer *buffer = buffer_at(snapshot, ingress->buffer);
 
+		out->rx_queues[ingress->port->index]++;
 		snapshot->ports[ingress->port->index].taken += ingress->packets;
 		if (buffer == NULL)
 			continue;

@@ -174,11 +174,29 @@ struct bs_snapshot_probe {
 struct bs_snapshot_lcore {
 	unsigned lcore, cpu;
 	int numa;
-	char role[12]; /* pipeline collector main */
+	char role[12];			    /* pipeline collector main */
+	uint8_t rx_queues[BS_CONFIG_PORTS]; /* of each port, that it polls */
 	uint64_t heartbeat_age_ns;
 	uint64_t polls, packets, bursts;
 	uint64_t stalled_ns, preempted_ns, sleep_ns, pause_ns;
 	uint64_t flows, rpcs_open, records, records_lost;
+};
+
+/* Of what the snapshot counts: what a user should hear of. */
+enum bs_trouble {
+	BS_TROUBLE_HANDOVER,	/* packets between lcores */
+	BS_TROUBLE_UNTOLD,	/* departures and drops that an owner did not hear of */
+	BS_TROUBLE_UNEVEN_TSC,	/* measurements */
+	BS_TROUBLE_BAD_RECORDS, /* of the analyzer */
+	BS_TROUBLE_REJECTED,	/* likewise */
+	BS_TROUBLE_RING_FULL,	/* records */
+	BS_TROUBLE_OVER_BUDGET, /* records */
+	BS_TROUBLE_NO_ANALYZER, /* records */
+	BS_TROUBLE_FLOWS,
+	BS_TROUBLE_RPCS,
+	BS_TROUBLE_MARKS,
+	BS_TROUBLE_JOURNAL, /* records */
+	BS_TROUBLE_COUNT
 };
 
 struct bs_snapshot {
@@ -213,8 +231,10 @@ struct bs_snapshot {
 	bool analyzer_connected;
 	uint64_t analyzer_unread_ns; /* for how long it has taken no records; 0: it does */
 	uint32_t analyzer_restarts;
-	bool spawner_gone;	       /* nobody starts another analyzer */
-	uint64_t analyzer_bad_records; /* verdicts that did not validate */
-	uint64_t analyzer_rejected;    /* verdicts about what cannot be */
-	struct bs_rec_journal journal; /* what the analyzer said last; t 0: nothing */
+	bool spawner_gone;		      /* nobody starts another analyzer */
+	uint64_t analyzer_bad_records;	      /* verdicts that did not validate */
+	uint64_t analyzer_rejected;	      /* verdicts about what cannot be */
+	uint64_t t_trouble[BS_TROUBLE_COUNT]; /* when each last grew; set by the program, which
+						 looks */
+	struct bs_rec_journal journal;	      /* what the analyzer said last; t 0: nothing */
 };

@@ -62,6 +62,8 @@ int bs_status_answer(const struct bs_status_source *source, const char *command,
 
 /*
  * What keeps bufscoped from seeing or forwarding as it could: an array of
- * {"component", "problem", "remedy"}, empty if all is well. NULL: no memory.
+ * {"component", "when", "age_ns", "problem", "remedy"}, empty if all is well. when: "now", or
+ * "past" if it has not happened for a minute; age_ns: since it last did, null where it is so
+ * all the time. NULL: no memory.
  */
 json_t *bs_status_problems(const struct bs_config *config, const struct bs_snapshot *snapshot);

@@ -291,6 +291,21 @@ analyzer_json(const struct bs_status_source *source, const struct bs_snapshot *s
 		number(snapshot->analyzer_rejected));
 }
 
+/* Is there one that is not past? */
+static bool
+is_degraded(const json_t *problems)
+{
+	const json_t *problem;
+	size_t i;
+
+	json_array_foreach(problems, i, problem)
+	{
+		if (strcmp(json_string_value(json_object_get(problem, "when")), "now") == 0)
+			return true;
+	}
+	return false;
+}
+
 static int
 answer_status(const struct bs_status_source *source, const struct bs_snapshot *snapshot,
 	const char *params, json_t **result, char error[BS_STATUS_ERROR_BYTES])
@@ -303,7 +318,7 @@ answer_status(const struct bs_status_source *source, const struct bs_snapshot *s
 		append(&ports, port_in_full(&snapshot->ports[i]));
 	return give(json_pack("{s:s, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, "
 			      "s:o, s:{s:o, s:o, s:o, s:o}, s:o, s:o, s:o, s:o}",
-			    "state", json_array_size(problems) == 0 ? "ok" : "degraded", "problems",
+			    "state", is_degraded(problems) ? "degraded" : "ok", "problems",
 			    problems, "pid", (int)snapshot->pid, "node", config->node,
 			    "file_prefix", ascii(config->eal.file_prefix), "t_start",
 			    instant(snapshot->t_start_ns), "t_now", instant(snapshot->t_ns),

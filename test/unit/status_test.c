@@ -8,6 +8,7 @@
 
 #include "bs_packet.h"
 #include "fake_source.h"
+#include "troubles.h"
 
 static char error[BS_STATUS_ERROR_BYTES];
 
@@ -147,7 +148,9 @@ each_thing_that_is_wrong_is_named_alone_with_a_remedy(void **state)
 	struct bs_snapshot *s = &fake->snapshot;
 
 	s->hugepages = false;
-	assert_one_problem(fake, "memory", "not in hugepages: more TLB misses, lower packet rate");
+	assert_one_problem(fake, "memory",
+		"not in hugepages, as too few were free at the start: more TLB misses, lower "
+		"packet rate");
 	*s = healthy;
 	s->ports[0].rx_missed_observable = false;
 	assert_one_problem(
@@ -272,8 +275,7 @@ what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool(void **state)
 
 	s->ports[1].watched.found[BS_FINDING_NO_MBUF] =
 		(struct bs_found){12, FAKE_NOW - 9000000000, FAKE_NOW - 3999999999};
-	assert_one_problem(
-		fake, "local", "12 packets lost: no mbuf was free (rx_nombuf), last 3 s ago");
+	assert_one_problem(fake, "local", "12 packets lost: no mbuf was free (rx_nombuf)");
 	*s = healthy;
 	s->pool = (struct bs_watched_pool){.size = 1023,
 		.in_use = 900,
@@ -290,6 +292,120 @@ what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool(void **state)
 	s->pool.holder_queues = false;
 	s->pool.holder = s->pool.blocked_by = BS_BUFFER_NONE;
 	assert_one_problem(fake, "mempool", "512 of 1023 mbufs are held by nobody known, for 2 s");
+}
+
+static void
+a_port_that_overflows_while_its_lcore_polls_others_is_told_twice(void **state)
+{
+	struct fake *fake = *state;
+	struct bs_snapshot *s = &fake->snapshot;
+	json_t *status, *problem;
+
+	s->lcores[0].rx_queues[0] = 1;
+	s->ports[0].watched.found[BS_FINDING_MISSED] =
+		(struct bs_found){5, FAKE_NOW - 9000000000, FAKE_NOW - 4000000000};
+	assert_one_problem(fake, "wire", "5 packets lost: its receive ring was full (imissed)");
+	s->lcores[0].rx_queues[1] = 1;
+	status = ask(fake, "/bufscope/status", NULL);
+	problem = json_array_get(json_object_get(status, "problems"), 1);
+	assert_string_equal(text(problem, "problem"),
+		"lcore 0 (CPU 0) polls 2 receive queues, and those of wire overflowed");
+	assert_int_equal(number(problem, "age_ns"), 4000000000);
+	assert_non_null(strstr(text(problem, "remedy"), "eal.lcores"));
+	json_decref(status);
+	/* another lcore's */
+	s->lcores[0].rx_queues[0] = 0;
+	s->lcores[0].rx_queues[1] = 2;
+	assert_one_problem(fake, "wire", "5 packets lost: its receive ring was full (imissed)");
+}
+
+/* Sets one loss after the other and says when it was. */
+static void
+a_loss_of_more_than_a_minute_ago_is_past_and_all_is_well(void **state)
+{
+	struct fake *fake = *state;
+	struct bs_snapshot *s = &fake->snapshot;
+	struct bs_troubles troubles = {0};
+	json_t *status, *problem;
+
+	s->loss.ring_full = 8;
+	bs_troubles_step(&troubles, s); /* at FAKE_NOW */
+	for (unsigned second = 0; second <= 61; second++) {
+		const bool past = second > 60;
+
+		s->t_ns = FAKE_NOW + second * 1000000000ull;
+		bs_troubles_step(&troubles, s);
+		memcpy(s->t_trouble, troubles.t_last, sizeof(s->t_trouble));
+		status = ask(fake, "/bufscope/status", NULL);
+		problem = json_array_get(json_object_get(status, "problems"), 0);
+		assert_string_equal(text(status, "state"), past ? "ok" : "degraded");
+		assert_string_equal(text(problem, "when"), past ? "past" : "now");
+		assert_int_equal(number(problem, "age_ns"), second * 1000000000ull);
+		assert_string_equal(text(problem, "problem"),
+			"8 records lost: an lcore's record ring was full");
+		json_decref(status);
+	}
+	/* again */
+	s->loss.ring_full++;
+	bs_troubles_step(&troubles, s);
+	memcpy(s->t_trouble, troubles.t_last, sizeof(s->t_trouble));
+	assert_one_problem(fake, "records", "9 records lost: an lcore's record ring was full");
+	/* what a new analyzer counts anew is no loss */
+	s->loss.ring_full = 0;
+	s->journal.lost_records = 5;
+	bs_troubles_step(&troubles, s);
+	s->t_ns += 1000000000;
+	s->journal.lost_records = 2;
+	bs_troubles_step(&troubles, s);
+	assert_int_equal(troubles.t_last[BS_TROUBLE_JOURNAL], s->t_ns - 1000000000);
+	s->journal.lost_records = 3;
+	bs_troubles_step(&troubles, s);
+	assert_int_equal(troubles.t_last[BS_TROUBLE_JOURNAL], s->t_ns);
+}
+
+static void
+each_trouble_passes(void **state)
+{
+	struct fake *fake = *state;
+	struct bs_snapshot *s = &fake->snapshot;
+	json_t *status;
+
+	strcpy(fake->config.journal.path, "/var/j");
+	s->reasons[BS_REASON_HANDOVER_FULL] = s->handover[BS_HANDOVER_DROPS_UNTOLD] = 1;
+	s->clock.uneven = s->analyzer_bad_records = s->analyzer_rejected = 1;
+	s->loss = (struct bs_rec_loss){.ring_full = 1, .over_budget = 1, .socket_full = 1};
+	s->track[BS_TRACK_FLOWS_REFUSED] = s->track[BS_TRACK_RPCS_EVICTED] = 1;
+	s->track[BS_TRACK_MARKS_LOST] = s->journal.lost_records = 1;
+	for (unsigned i = 0; i <= BS_TROUBLE_COUNT; i++) {
+		status = ask(fake, "/bufscope/status", NULL);
+		assert_int_equal(
+			json_array_size(json_object_get(status, "problems")), BS_TROUBLE_COUNT);
+		assert_string_equal(
+			text(status, "state"), i < BS_TROUBLE_COUNT ? "degraded" : "ok");
+		json_decref(status);
+		if (i == BS_TROUBLE_COUNT)
+			break;
+		assert_int_equal(bs_trouble_count(s, i), 1);
+		s->t_trouble[i] = FAKE_NOW - 61000000000;
+	}
+}
+
+/* What is so now has no age and does not pass. */
+static void
+a_state_is_now_however_long(void **state)
+{
+	struct fake *fake = *state;
+	json_t *status, *problem;
+
+	fake->snapshot.hugepages = false;
+	strcpy(fake->config.eal.hugepages, "off");
+	status = ask(fake, "/bufscope/status", NULL);
+	problem = json_array_get(json_object_get(status, "problems"), 0);
+	assert_string_equal(text(status, "state"), "degraded");
+	assert_string_equal(text(problem, "when"), "now");
+	assert_true(json_is_null(json_object_get(problem, "age_ns")));
+	assert_non_null(strstr(text(problem, "problem"), "eal.hugepages is off"));
+	json_decref(status);
 }
 
 static void
@@ -639,6 +755,10 @@ main(void)
 		TEST(each_thing_that_is_wrong_is_named_alone_with_a_remedy),
 		TEST(each_loss_is_named_alone_with_a_remedy),
 		TEST(what_the_watch_found_is_a_problem_of_its_port_or_of_the_pool),
+		TEST(a_port_that_overflows_while_its_lcore_polls_others_is_told_twice),
+		TEST(a_loss_of_more_than_a_minute_ago_is_past_and_all_is_well),
+		TEST(each_trouble_passes),
+		TEST(a_state_is_now_however_long),
 		TEST(a_pmd_that_hides_its_losses_shows_null_and_not_zero),
 		TEST(chain_shows_each_buffer_with_what_is_not_observable_as_null),
 		TEST(lists_are_paged_by_an_offset_and_a_wrong_one_is_refused),
