@@ -252,3 +252,5 @@ extern const struct bs_framer_ops bs_framer_dns;
 extern const struct bs_framer_ops bs_framer_memcached;
 extern const struct bs_framer_ops bs_framer_memcached_binary;
 extern const struct bs_framer_ops bs_framer_sunrpc;
+extern const struct bs_framer_ops bs_framer_postgres;
+extern const struct bs_framer_ops bs_framer_mysql;

@@ -16,6 +16,8 @@ static const struct bs_framer_ops *const coded[] = {
 	&bs_framer_memcached,
 	&bs_framer_memcached_binary,
 	&bs_framer_sunrpc,
+	&bs_framer_postgres,
+	&bs_framer_mysql,
 };
 
 static bool
