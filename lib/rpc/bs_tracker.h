@@ -65,8 +65,7 @@ struct bs_tracker_config {
 		"idlest flows with nothing open forgotten because the table was full")             \
 	X(FLOWS_EVICTED_OPEN, "flows_evicted_open",                                                \
 		"flows with RPCs open, idle for 10 s, forgotten because the table was full")       \
-	X(FLOWS_REFUSED, "flows_refused",                                                          \
-		"packets not followed: flow table full of busy flows with RPCs open")              \
+	X(FLOWS_REFUSED, "flows_refused", "packets not followed: flow table full of flows in use") \
 	X(RPCS, "rpcs", "RPCs begun")                                                              \
 	X(RPCS_EVICTED, "rpcs_evicted",                                                            \
 		"RPCs put out before they were over, after a silence, because the table was full") \

@@ -15,13 +15,15 @@
 #define ADVANCE_MAX 64u
 
 /*
- * Flows looked at to make room for one. After so many in vain, a full table of
- * flows that are in use would cost as many cache misses for each packet.
+ * Flows looked at to make room for one, and moved in the wheel meanwhile. After
+ * so many looks in vain, a full table of flows with RPCs open would cost as many
+ * cache misses for each packet. A move is owed to a packet of that flow.
  */
 #define EVICT_MAX 64u
 #define EVICT_AGAIN_MAX 4u
 #define EVICT_AGAIN_NS 10000000ull
 #define EVICT_OPEN_NS 10000000000ull /* without a packet, flows go that have RPCs open, too */
+#define EVICT_USED_NS 1000000000ull  /* and those that were not due yet, with nothing open */
 
 static uint32_t
 chunk_count(uint32_t flows)
@@ -175,6 +177,14 @@ flow_closed(struct bs_tracker *tracker, struct flow *flow)
 	if (flow->state == FLOW_CLOSED)
 		return;
 	flow->state = FLOW_CLOSED;
+	wheel_move(tracker, flow);
+}
+
+void
+flow_asked(struct bs_tracker *tracker, struct flow *flow, uint64_t t)
+{
+	if (t > flow->t_last)
+		flow->t_last = t;
 	wheel_move(tracker, flow);
 }
 
@@ -403,9 +413,9 @@ is_misplaced(const struct bs_tracker *tracker, const struct flow *flow, uint64_t
 }
 
 static bool
-is_idle(const struct flow *flow, uint64_t t)
+is_idle(const struct flow *flow, uint64_t t, uint64_t idle_ns)
 {
-	return t > flow->t_last && t - flow->t_last >= EVICT_OPEN_NS;
+	return t > flow->t_last && t - flow->t_last >= idle_ns;
 }
 
 /* Of an opaque flow, the last turn stays until the next; what has been answered is not open. */
@@ -418,40 +428,45 @@ has_open(const struct flow *flow)
 /*
  * Of the flows that are due first: the first that has nothing open; else the
  * first that has, but is idle; else, of those that were used since they were put in
- * the wheel, that which is now due first and has nothing open; NULL: there is none.
- * Those are put right.
+ * the wheel, that which is now due first, if it rests and has nothing open; NULL:
+ * there is none. Those are put right.
  */
 static struct flow *
 find_evictable(struct bs_tracker *tracker, uint64_t t)
 {
 	const bool again = t - tracker->t_flow_evict_long < EVICT_AGAIN_NS;
 	uint64_t position = wheel_next_used(tracker, tracker->wheel_position);
-	unsigned left = again ? EVICT_AGAIN_MAX : EVICT_MAX;
-	struct flow *idle = NULL, *used = NULL;
+	unsigned left = again ? EVICT_AGAIN_MAX : EVICT_MAX, moves = EVICT_MAX;
+	struct flow *idle = NULL, *rests = NULL;
 
-	for (; position != UINT64_MAX && left > 0; position = wheel_next_used(tracker, position)) {
+	for (; position != UINT64_MAX && left > 0 && moves > 0;
+		position = wheel_next_used(tracker, position)) {
 		uint32_t at = tracker->wheel[position % WHEEL_SLOTS].first;
 
-		for (; at != NONE && left > 0; left--) {
+		while (at != NONE && left > 0 && moves > 0) {
 			struct flow *flow = &tracker->flows[at];
 			const bool open = has_open(flow);
 
 			at = flow->wheel_next;
 			if (is_misplaced(tracker, flow, position)) {
 				wheel_move(tracker, flow);
-				if (!open && (used == NULL || flow_due(tracker, flow) <
-								      flow_due(tracker, used)))
-					used = flow;
-			} else if (!open) {
-				return flow;
-			} else if (idle == NULL && is_idle(flow, t)) {
-				idle = flow;
+				moves--;
+				if (!open && is_idle(flow, t, EVICT_USED_NS) &&
+					(rests == NULL ||
+						flow_due(tracker, flow) < flow_due(tracker, rests)))
+					rests = flow;
+				continue;
 			}
+			if (!open)
+				return flow;
+			if (idle == NULL && is_idle(flow, t, EVICT_OPEN_NS))
+				idle = flow;
+			left--;
 		}
 	}
-	if (!again)
+	if (!again && left == 0)
 		tracker->t_flow_evict_long = t;
-	return idle != NULL ? idle : used;
+	return idle != NULL ? idle : rests;
 }
 
 /* Makes room for a flow. */

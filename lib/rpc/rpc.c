@@ -460,6 +460,8 @@ rpc_make(struct step *step, uint64_t key, bool has_key)
 	rpc->t_first[TO_SERVICE] = dir->t_message;
 	rpc->ack_at_request = step->ack;
 	flow_append(tracker, flow, rpc);
+	if (rpc->first_of_flow)
+		flow_asked(tracker, flow, step->t);
 	rpc->has_key = has_key;
 	rpc->key = key;
 	if (has_key) {

@@ -358,6 +358,9 @@ void flow_advance(struct bs_tracker *tracker, uint64_t t);
 void flow_forget_frames(struct flow *flow, unsigned d);
 /* The connection has ended: the flow is kept only as long as stray packets may come. */
 void flow_closed(struct bs_tracker *tracker, struct flow *flow);
+/* Its first request has come, at t: from now on it is not among those that only one end speaks on.
+ */
+void flow_asked(struct bs_tracker *tracker, struct flow *flow, uint64_t t);
 /* Another connection with the same tuple begins with this SYN or SYN-ACK. */
 void flow_reopen(
 	struct bs_tracker *tracker, struct flow *flow, const struct bs_packet *packet, uint64_t t);

@@ -509,7 +509,7 @@ flow_with_nothing_open_goes_before_one_that_idles_longer(void **state)
 	rig_free(rig);
 }
 
-/* A flow whose first packet was a request is found among those that are due first, but is open. */
+/* A flow whose first packet was a request is not among those that are due first. */
 static void
 requests_of_a_packet_each_do_not_hide_flows_with_nothing_open(void **state)
 {
@@ -525,11 +525,10 @@ requests_of_a_packet_each_do_not_hide_flows_with_nothing_open(void **state)
 		rig->client_address = FLOOD_ADDRESS + 1000 + i;
 		SEND(rig, .t = MS, .seq = -1u, .flags = BS_TCP_SYN);
 	}
-	/* those looked at in vain are put right, and then no more in the way */
 	flood(&f, 100 * MS, 1);
 	flood(&f, 200 * MS, 20);
-	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED), 20);
-	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_REFUSED), 1);
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED), 21);
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_REFUSED), 0);
 	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED_OPEN), 0);
 	rig_free(rig);
 }
@@ -627,6 +626,38 @@ handshake_amid_a_flood_is_followed(void **state)
 	rig_free(rig);
 }
 
+/*
+ * All were used a moment ago, with nothing open now: those that are looked at have
+ * their time again, and go when they were not used until they are looked at next.
+ */
+static void
+connections_in_use_do_not_go_for_others(void **state)
+{
+	struct rig *rig = rig_new("http1", 80);
+
+	(void)state;
+	rig->config.max_flows = 256;
+	rig_start(rig);
+	for (unsigned i = 0; i < 256; i++) {
+		rig->client_address = LIVE_ADDRESS + i;
+		SEND(rig, .t = i * 10 * US, .text = GET_A);
+		SEND(rig, .from = SERVER, .t = i * 10 * US, .ack = GET, .text = OK_5);
+		SEND(rig, .t = i * 10 * US + US, .seq = GET, .ack = OK);
+	}
+	for (unsigned i = 0; i < 5; i++) { /* 64 are looked at for each */
+		rig->client_address = FLOOD_ADDRESS + i;
+		SEND(rig, .t = 200 * MS, .seq = -1u, .flags = BS_TCP_SYN);
+		assert_int_equal(rig->tracked.followed, i == 4);
+	}
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_REFUSED), 4);
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED), 1);
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_CREATED), 257);
+	rig->client_address = LIVE_ADDRESS; /* it was the one idle for longest */
+	SEND(rig, .t = 201 * MS, .seq = GET, .ack = OK);
+	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_CREATED), 258);
+	rig_free(rig);
+}
+
 static void
 turns_that_were_answered_are_not_open(void **state)
 {
@@ -640,7 +671,7 @@ turns_that_were_answered_are_not_open(void **state)
 		SEND(rig, .from = SERVER, .t = 2 * MS, .ack = 4, .text = "that");
 		SEND(rig, .t = 3 * MS, .seq = 4, .ack = 4);
 	}
-	flood(&f, 100 * MS, 1);
+	flood(&f, 2 * SEC, 1);
 	assert_int_equal(rig->tracked.followed, 1);
 	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED), 1);
 	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_EVICTED_OPEN), 0);
@@ -670,6 +701,7 @@ main(void)
 		cmocka_unit_test(full_table_is_not_searched_for_each_packet),
 		cmocka_unit_test(syns_answered_to_nobody_leave_idle_connections),
 		cmocka_unit_test(handshake_amid_a_flood_is_followed),
+		cmocka_unit_test(connections_in_use_do_not_go_for_others),
 		cmocka_unit_test(turns_that_were_answered_are_not_open),
 	};
 
