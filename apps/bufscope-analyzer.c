@@ -7,11 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +24,17 @@
 #include "bs_clock.h"
 #include "identity.h"
 #include "loop.h"
+#include "options.h"
 #include "sandbox.h"
 
 #define STEP_MS 20
-
-#define EXIT_USAGE 2
 
 struct options {
 	int fd; /* -1: not given */
 	const char *socket;
 	struct bs_journal_files journal; /* count 0: none */
 	struct bs_sandbox sandbox;
+	bool has_uid, has_gid;
 };
 
 /* CLOCK_MONOTONIC, moved once to the epoch: never goes back, whatever sets the wall clock. */
@@ -55,124 +55,145 @@ now_ns(void)
 	return epoch_ns + read_clock(CLOCK_MONOTONIC);
 }
 
-static void
-print_usage(FILE *out)
-{
-	fputs("usage: bufscope-analyzer --fd N [--journal FIRST,COUNT,BYTES] [--uid N --gid N]\n"
-	      "       bufscope-analyzer --socket PATH [--uid N --gid N] [--loose]\n"
-	      "  --fd N         connected SOCK_SEQPACKET socket, inherited from bufscoped\n"
-	      "  --socket PATH  connect to bufscoped's socket\n"
-	      "  --journal FIRST,COUNT,BYTES\n"
-	      "                 write a journal to COUNT inherited descriptors from FIRST on,\n"
-	      "                 each to be filled with at most BYTES\n"
-	      "  --uid, --gid   become this user and group, by number (as root; else bufscope\n"
-	      "                 if there is such a user, else nobody)\n"
-	      "  --loose        no bounds, no change of root, no filter of system calls: for\n"
-	      "                 valgrind and debuggers\n",
-		out);
-}
-
-static bool
-parse_number(const char *option, const char *text, uint64_t max, uint64_t *out)
+static int
+read_number(const char *text, uint64_t max, uint64_t *out, char error[BS_OPTION_ERROR_BYTES])
 {
 	char *end;
 
 	errno = 0;
 	*out = strtoull(text, &end, 10);
 	if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *out <= max)
-		return true;
-	fprintf(stderr, "bufscope-analyzer: --%s %s: not a number from 0 to %" PRIu64 "\n", option,
-		text, max);
-	return false;
+		return 0;
+	snprintf(error, BS_OPTION_ERROR_BYTES, "\"%.64s\" is not a number from 0 to %" PRIu64, text,
+		max);
+	return -EINVAL;
 }
 
-/* "FIRST,COUNT,BYTES". Returns false, and has said why. */
-static bool
-parse_journal(const char *text, struct bs_journal_files *files)
+static int
+take_fd(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
 {
+	struct options *options = context;
+	uint64_t number;
+	int ret = read_number(text, INT_MAX, &number, error);
+
+	if (ret == 0)
+		options->fd = (int)number;
+	return ret;
+}
+
+/* The largest value means "no change" to the kernel. */
+static int
+take_uid(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
+{
+	struct options *options = context;
+	uint64_t number;
+	int ret = read_number(text, UINT32_MAX - 1, &number, error);
+
+	options->has_uid = ret == 0;
+	if (ret == 0)
+		options->sandbox.uid = (uid_t)number;
+	return ret;
+}
+
+static int
+take_gid(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
+{
+	struct options *options = context;
+	uint64_t number;
+	int ret = read_number(text, UINT32_MAX - 1, &number, error);
+
+	options->has_gid = ret == 0;
+	if (ret == 0)
+		options->sandbox.gid = (gid_t)number;
+	return ret;
+}
+
+/* "FIRST,COUNT,BYTES" */
+static int
+take_journal(void *context, const char *text, char error[BS_OPTION_ERROR_BYTES])
+{
+	struct bs_journal_files *files = &((struct options *)context)->journal;
 	char rest;
 
 	if (sscanf(text, "%d,%u,%" SCNu64 "%c", &files->first_fd, &files->count, &files->file_bytes,
 		    &rest) == 3 &&
 		files->first_fd >= 0 && files->count > 0 && files->count <= BS_JOURNAL_FILES &&
 		files->file_bytes >= BS_JOURNAL_FILE_BYTES_MIN && files->file_bytes <= INT64_MAX)
-		return true;
-	fprintf(stderr,
-		"bufscope-analyzer: --journal %s: not FIRST,COUNT,BYTES: up to %u descriptors of "
-		"at least %u bytes\n",
+		return 0;
+	snprintf(error, BS_OPTION_ERROR_BYTES,
+		"\"%.64s\" is not FIRST,COUNT,BYTES: up to %u descriptors of at least %u bytes",
 		text, BS_JOURNAL_FILES, BS_JOURNAL_FILE_BYTES_MIN);
-	return false;
+	return -EINVAL;
 }
 
-/* Returns false, and has said why, on wrong usage. */
-static bool
-parse_options(int argc, char **argv, struct options *options)
-{
-	static const struct option known[] = {
-		{"fd", required_argument, NULL, 'f'},
-		{"socket", required_argument, NULL, 's'},
-		{"journal", required_argument, NULL, 'j'},
-		{"uid", required_argument, NULL, 'u'},
-		{"gid", required_argument, NULL, 'g'},
-		{"loose", no_argument, NULL, 'l'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	bool uid = false, gid = false;
-	uint64_t number;
-	int option, index;
+static const struct bs_option known[] = {
+	{.name = "fd",
+		.argument = "N",
+		.kind = BS_OPTION_TAKE,
+		.take = take_fd,
+		.help = "connected SOCK_SEQPACKET socket, inherited from bufscoped"},
+	{.name = "socket",
+		.argument = "PATH",
+		.kind = BS_OPTION_TEXT,
+		.offset = offsetof(struct options, socket),
+		.help = "connect to bufscoped's socket (analyzer.mode external)"},
+	{.name = "journal",
+		.argument = "FIRST,COUNT,BYTES",
+		.kind = BS_OPTION_TAKE,
+		.take = take_journal,
+		.help = "write a journal to COUNT inherited descriptors from\n"
+			"FIRST on, each to be filled with at most BYTES"},
+	{.name = "uid",
+		.argument = "N",
+		.kind = BS_OPTION_TAKE,
+		.take = take_uid,
+		.help = "become this user, by number (as root; else bufscope if\n"
+			"there is such a user, else nobody)"},
+	{.name = "gid",
+		.argument = "N",
+		.kind = BS_OPTION_TAKE,
+		.take = take_gid,
+		.help = "and this group; both or neither"},
+	{.name = "loose",
+		.kind = BS_OPTION_FLAG,
+		.offset = offsetof(struct options, sandbox.loose),
+		.help = "no bounds, no change of root, no filter of system\n"
+			"calls: for valgrind and debuggers"},
+};
 
-	while ((option = getopt_long(argc, argv, "", known, &index)) != -1) {
-		switch (option) {
-		case 'f':
-			if (!parse_number("fd", optarg, INT_MAX, &number))
-				return false;
-			options->fd = (int)number;
-			break;
-		case 's':
-			options->socket = optarg;
-			break;
-		case 'j':
-			if (!parse_journal(optarg, &options->journal))
-				return false;
-			break;
-		case 'u':
-			/* The largest value means "no change" to the kernel. */
-			if (!parse_number("uid", optarg, UINT32_MAX - 1, &number))
-				return false;
-			options->sandbox.uid = (uid_t)number;
-			uid = true;
-			break;
-		case 'g':
-			if (!parse_number("gid", optarg, UINT32_MAX - 1, &number))
-				return false;
-			options->sandbox.gid = (gid_t)number;
-			gid = true;
-			break;
-		case 'l':
-			options->sandbox.loose = true;
-			break;
-		case 'h':
-			print_usage(stdout);
-			exit(0);
-		default:
-			return false;
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr, "bufscope-analyzer: %s: takes no arguments\n", argv[optind]);
-		return false;
-	}
-	if ((options->fd >= 0) == (options->socket != NULL)) {
-		fputs("bufscope-analyzer: give --fd or --socket, one of them\n", stderr);
-		return false;
-	}
-	if (uid != gid) {
-		fputs("bufscope-analyzer: give --uid and --gid, or neither\n", stderr);
-		return false;
-	}
-	options->sandbox.drop = uid || geteuid() == 0;
-	if (options->sandbox.drop && !uid) {
+static const struct bs_command command = {
+	.name = "bufscope-analyzer",
+	.operands = "",
+	.summary =
+		"The diagnosis, as a process of its own: bufscoped starts it. By hand, give --fd\n"
+		"or --socket.",
+	.options = known,
+	.option_count = sizeof(known) / sizeof(known[0]),
+};
+
+static int
+complain(const char *text)
+{
+	fprintf(stderr, "bufscope-analyzer: %s (see bufscope-analyzer --help)\n", text);
+	return -1;
+}
+
+/* As bs_options_read(): 0 to go on. */
+static int
+read_options(int argc, char **argv, struct options *options)
+{
+	int operands = bs_options_read(&command, argc, argv, options, stdout, stderr);
+
+	if (operands < 0)
+		return operands;
+	if (operands > 0)
+		return complain("takes no operands");
+	if ((options->fd >= 0) == (options->socket != NULL))
+		return complain("give --fd or --socket, one of them");
+	if (options->has_uid != options->has_gid)
+		return complain("give --uid and --gid, or neither");
+	options->sandbox.drop = options->has_uid || geteuid() == 0;
+	if (options->sandbox.drop && !options->has_uid) {
 		struct bs_identity user;
 
 		bs_identity_analyzer(&user);
@@ -180,7 +201,7 @@ parse_options(int argc, char **argv, struct options *options)
 		options->sandbox.gid = user.gid;
 	}
 	options->sandbox.die_with_parent = options->fd >= 0;
-	return true;
+	return 0;
 }
 
 /* The inherited socket, if it is one. -1, and has said why. */
@@ -191,7 +212,11 @@ use_fd(int fd)
 	socklen_t size = sizeof(type);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
-		fprintf(stderr, "bufscope-analyzer: --fd %d: not a SOCK_SEQPACKET socket\n", fd);
+		fprintf(stderr,
+			"bufscope-analyzer: --fd %d: not a SOCK_SEQPACKET socket: bufscoped gives "
+			"one; by "
+			"hand use --socket\n",
+			fd);
 		return -1;
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -286,10 +311,9 @@ main(int argc, char **argv)
 	const char *step;
 	int fd, stop_fd, error, status, keep[2 + BS_JOURNAL_DESCRIPTORS];
 
-	if (!parse_options(argc, argv, &options)) {
-		print_usage(stderr);
-		return EXIT_USAGE;
-	}
+	status = read_options(argc, argv, &options);
+	if (status < 0)
+		return status == -2 ? BS_EXIT_DONE : BS_EXIT_USAGE;
 	epoch_ns = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
 	bs_clock_now_ns = now_ns;
 	stop_fd = take_signals();
@@ -304,7 +328,7 @@ main(int argc, char **argv)
 	} else {
 		fd = use_fd(options.fd);
 		if (fd < 0)
-			return EXIT_USAGE;
+			return BS_EXIT_USAGE;
 	}
 	if (options.journal.count > 0) {
 		journal = bs_journal_create(&options.journal, now_ns());

@@ -5,11 +5,11 @@
  * serves the control socket until it is told to stop.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <rte_eal.h>
 #include <rte_launch.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +26,7 @@
 #include "dataplane.h"
 #include "eal.h"
 #include "troubles.h"
+#include "options.h"
 #include "plan.h"
 #include "instance.h"
 #include "privileges.h"
@@ -37,6 +38,7 @@
 #define WATCH_MS 1000
 
 struct program {
+	const char *config_path;
 	struct bs_config config;
 	struct bs_placement placement;
 	struct bs_eal eal;
@@ -60,18 +62,35 @@ struct program {
 	bool cut_told;
 };
 
-static const char help[] =
-	"usage: bufscoped -c FILE [--check] [-- EAL-ARGS]\n"
-	"\n"
-	"The BufScope dataplane: runs in front of RPC services and says which requests\n"
-	"were slow, which buffer made them slow, and why.\n"
-	"\n"
-	"  -c, --config FILE  configuration (JSON; its keys: doc/guide.md)\n"
-	"      --check        validate it, print what it would build, and exit\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"SIGTERM stops it cleanly and prints the counters; SIGHUP reloads SLOs,\n"
-	"thresholds and record rates.\n";
+struct values {
+	const char *config;
+	bool check;
+};
+
+static const struct bs_option options[] = {
+	{.name = "config",
+		.letter = 'c',
+		.argument = "FILE",
+		.kind = BS_OPTION_TEXT,
+		.offset = offsetof(struct values, config),
+		.help = "configuration (JSON; its keys: doc/guide.md); required"},
+	{.name = "check",
+		.kind = BS_OPTION_FLAG,
+		.offset = offsetof(struct values, check),
+		.help = "validate it, print what it would build, and exit"},
+};
+
+static const struct bs_command command = {
+	.name = "bufscoped",
+	.operands = "[-- EAL-ARGS]",
+	.summary = "The BufScope dataplane: runs in front of RPC services and says which requests\n"
+		   "were slow, which buffer made them slow, and why.\n"
+		   "\n"
+		   "SIGTERM stops it cleanly and prints the counters; SIGHUP reloads SLOs,\n"
+		   "thresholds and record rates.",
+	.options = options,
+	.option_count = sizeof(options) / sizeof(options[0]),
+};
 
 static void
 complain(const char *text)
@@ -453,44 +472,56 @@ stop(struct program *program)
 	print_counters(program);
 }
 
+/* What stands behind "--" is EAL's. Returns what is left of argc. */
+static int
+split_eal_args(struct program *program, int argc, char **argv)
+{
+	int own = 1;
+
+	while (own < argc && strcmp(argv[own], "--") != 0)
+		own++;
+	if (own < argc) {
+		program->eal_args = &argv[own + 1];
+		program->eal_arg_count = (unsigned)(argc - own - 1);
+	}
+	return own;
+}
+
+/* 0 to go on, else as bs_options_read(). */
 static int
 take_options(struct program *program, int argc, char **argv, bool *check)
 {
-	static const struct option options[] = {
-		{"config", required_argument, NULL, 'c'},
-		{"check", no_argument, NULL, 'k'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	char error[BS_CONFIG_ERROR_BYTES];
-	const char *path = NULL;
-	int option;
+	struct values values = {0};
+	int operands;
 
-	while ((option = getopt_long(argc, argv, "+c:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			path = optarg;
-			break;
-		case 'k':
-			*check = true;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
-		default:
-			exit(2);
-		}
+	argc = split_eal_args(program, argc, argv);
+	operands = bs_options_read(&command, argc, argv, &values, stdout, stderr);
+	if (operands < 0)
+		return operands;
+	if (operands > 0) {
+		fprintf(stderr,
+			"bufscoped: %s: arguments for EAL come after -- (see bufscoped --help)\n",
+			argv[1]);
+		return -1;
 	}
-	if (path == NULL) {
-		complain("no configuration: give -c FILE (see --help)");
-		exit(2);
+	if (values.config == NULL) {
+		complain("no configuration: give -c FILE (see bufscoped --help)");
+		return -1;
 	}
-	program->eal_args = &argv[optind];
-	program->eal_arg_count = (unsigned)(argc - optind);
-	if (bs_config_load(path, &program->config, error) == 0)
-		return 0;
-	complain(error);
-	return -EINVAL;
+	*check = values.check;
+	program->config_path = values.config;
+	return 0;
+}
+
+static int
+load_config(struct program *program)
+{
+	char error[BS_CONFIG_ERROR_BYTES];
+	int ret = bs_config_load(program->config_path, &program->config, error);
+
+	if (ret != 0)
+		complain(error);
+	return ret;
 }
 
 static int
@@ -528,12 +559,13 @@ main(int argc, char **argv)
 {
 	static struct program program = {.analyzer.listener.fd = -1};
 	bool check = false;
-	int status = 1;
+	int status;
 
-	if (take_options(&program, argc, argv, &check) != 0)
-		return 1;
-	if (place(&program) != 0)
-		return 1;
+	status = take_options(&program, argc, argv, &check);
+	if (status < 0)
+		return status == -2 ? BS_EXIT_DONE : BS_EXIT_USAGE;
+	if (load_config(&program) != 0 || place(&program) != 0)
+		return BS_EXIT_FAILED;
 	if (check) {
 		json_t *plan = bs_plan_json(&program.config, &program.placement);
 
@@ -545,6 +577,7 @@ main(int argc, char **argv)
 		bs_instance_release(&program.instance);
 		return 1;
 	}
+	status = 1;
 	if (block_signals(&program) == 0 && start_dataplane(&program) == 0 &&
 		drop_privileges(&program) == 0) {
 		launch(&program);

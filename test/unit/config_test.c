@@ -206,9 +206,9 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 		{"{" BASE ",\"node\":1.5}",
 			"f:1: node: 1.5 is not a whole number (allowed: 1 to 65535)"},
 		{"{" BASE ",\"eal\":{\"memory\":\"12X\"}}",
-			"f:1: eal.memory: \"12X\" is not a size (allowed: 32M to 1T)"},
+			"f:1: eal.memory: \"12X\" is not a size as \"512M\" (allowed: 32M to 1T)"},
 		{"{" BASE ",\"eal\":{\"memory\":\"9999999999999999999\"}}",
-			"f:1: eal.memory: \"9999999999999999999\" is not a size "
+			"f:1: eal.memory: \"9999999999999999999\" is not a size as \"512M\" "
 			"(allowed: 32M to 1T)"},
 		{"{" BASE ",\"eal\":{\"memory\":\"1M\"}}",
 			"f:1: eal.memory: \"1M\" is out of range (allowed: 32M to 1T)"},
@@ -240,7 +240,8 @@ each_wrong_value_is_refused_with_place_reason_and_what_is_allowed(void **state)
 			"f:1: app_queue.size: 1000 is not a power of two "
 			"(allowed: 2 to 65536, a power of two)"},
 		{"{" BASE ",\"detect\":{\"hang\":\"1 ms\"}}",
-			"f:1: detect.hang: \"1 ms\" is not a duration (allowed: 1ns to 1h)"},
+			"f:1: detect.hang: \"1 ms\" is not a duration as \"5ms\" (allowed: 1ns to "
+			"1h)"},
 		{"{" BASE ",\"detect\":{\"hang\":\"0ns\"}}",
 			"f:1: detect.hang: \"0ns\" is out of range (allowed: 1ns to 1h)"},
 		{"{" BASE ",\"records\":{\"export_percent\":101}}",
@@ -432,7 +433,7 @@ a_line_is_found_behind_texts_and_lists_that_look_like_keys(void **state)
 		       ",\n\"services\": [\n{\"name\": \"a\", \"tenant\": \"}],{\\\"slo\\\":\",\n"
 		       "\"address\": \"1.1.1.1\", \"port\": 1},\n{\"name\": \"b\",\n"
 		       "\"address\": \"1.1.1.2\", \"port\": 1,\n\"slo\": 5}]\n}",
-		"f:12: services[1].slo: 5 is not a duration (allowed: 1us to 1h, null)");
+		"f:12: services[1].slo: 5 is not a duration as \"5ms\" (allowed: 1us to 1h, null)");
 }
 
 static void

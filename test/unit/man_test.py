@@ -78,6 +78,38 @@ class Man(unittest.TestCase):
             self.assertNotRegex(shown(os.path.basename(path)), r"@[A-Z-]+@")
 
 
+class Mistakes(unittest.TestCase):
+    """Each program and command says what is wrong on one line, and where to read on."""
+
+    def complaint(self, *words):
+        done = subprocess.run([f"{APPS}/{words[0]}", *words[1:]], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1),
+                         f"{words}: {done.stderr}")
+        return done.stderr
+
+    def test_an_unknown_option_is_refused_by_each(self):
+        for words in (["bufscoped"], ["bufscope-analyzer"],
+                      *(["bufscope", command] for command in commands())):
+            name = " ".join(words)
+            self.assertEqual(self.complaint(*words, "--nonsense"),
+                             f"{name}: --nonsense: no such option (see {name} --help)\n")
+
+    def test_what_is_missing_or_too_much_is_said(self):
+        for words, hint in ((["bufscoped"], "give -c FILE"), (["bufscoped", "-c"], "needs a value"),
+                            (["bufscoped", "-c", "x", "--lcores"], "no such option"),
+                            (["bufscoped", "-c", "x", "0@1"], "arguments for EAL come after --"),
+                            (["bufscope-analyzer"], "give --fd or --socket"),
+                            (["bufscope-analyzer", "--fd", "x"], "not a number from 0 to"),
+                            (["bufscope-analyzer", "--socket", "/x", "--uid", "1"], "--gid"),
+                            (["bufscope", "explain"], "one RPC-ID"),
+                            (["bufscope", "check"], "which configuration"),
+                            (["bufscope", "replay"], "no capture given")):
+            complaint = self.complaint(*words)
+            self.assertIn(hint, complaint)
+            self.assertIn("--help)", complaint)
+
+
 class Completion(unittest.TestCase):
     def test_commands_are_offered(self):
         self.assertEqual(sorted(completed("bufscope", "")), sorted(commands() + ["--help"]))
@@ -90,8 +122,8 @@ class Completion(unittest.TestCase):
 
     def test_options_of_the_daemons_are_offered(self):
         self.assertEqual(sorted(completed("bufscoped", "--")), options("bufscoped"))
-        self.assertEqual(sorted(set(completed("bufscope-analyzer", "--"))),
-                         [one for one in options("bufscope-analyzer") if one != "--help"])
+        self.assertEqual(sorted(completed("bufscope-analyzer", "--")),
+                         options("bufscope-analyzer"))
 
     def test_files_and_formats_are_offered(self):
         self.assertEqual(completed("bufscope", "check", f"{TOP}/config/dem"),
