@@ -14,6 +14,18 @@ opaque_framer(const struct bs_tracker *tracker)
 	return &tracker->config.framers->list[BS_PROTOCOL_OPAQUE];
 }
 
+/* What another framer knew of the connection means nothing to this one. */
+static void
+take_framer(struct flow *flow, const struct bs_framer *framer)
+{
+	if (flow->framer == framer)
+		return;
+	for (unsigned d = 0; d < 2; d++)
+		flow_forget_frames(flow, d);
+	memset(flow->frame.shared, 0, sizeof(flow->frame.shared));
+	flow->framer = framer;
+}
+
 /* --- what the packet carries, for the shim -------------------------------- */
 
 void
@@ -369,12 +381,12 @@ settle_framer(struct step *step, bool datagram, const uint8_t *data, uint32_t by
 	struct flow *flow = step->flow;
 
 	if (flow->framer == NULL) {
-		flow->framer = bs_framers_guess(framers, flow->tuple.port[!flow->client_end],
-			datagram, from_server, data, bytes);
+		take_framer(flow, bs_framers_guess(framers, flow->tuple.port[!flow->client_end],
+					  datagram, from_server, data, bytes));
 		flow->protocol_guessed = 1;
 	} else if (!flow->rpc_seen && !flow->dir[step->d].in_message) {
-		flow->framer = bs_framers_settle(
-			framers, flow->framer, datagram, from_server, data, bytes);
+		take_framer(flow, bs_framers_settle(framers, flow->framer, datagram, from_server,
+					  data, bytes));
 	}
 }
 
@@ -417,10 +429,8 @@ message_bad(struct step *step, uint32_t bytes)
 
 	count(step->tracker, BS_TRACK_BYTES_UNPARSED, bytes);
 	message_lost(step);
-	if (flow->protocol_guessed && !flow->rpc_seen) {
-		flow_forget_frames(flow, !step->d);
-		flow->framer = opaque_framer(step->tracker);
-	}
+	if (flow->protocol_guessed && !flow->rpc_seen)
+		take_framer(flow, opaque_framer(step->tracker));
 	flow->dir[step->d].next += bytes;
 }
 
@@ -579,7 +589,7 @@ message_datagram(struct step *step, const uint8_t *data, uint32_t bytes)
 	if (step->d == FROM_SERVICE)
 		service_moved(step);
 	if (flow->framer->ops->datagram_feed == NULL)
-		flow->framer = opaque_framer(step->tracker);
+		take_framer(flow, opaque_framer(step->tracker));
 	step->first_seq = dir->next;
 	step->in_first = true;
 	step->tracked->remaining = step->packet->payload_len;

@@ -77,6 +77,7 @@ parts_forget(struct bs_frame_conn *conn, bool from_server)
 static const struct bs_framer_ops parts_ops = {
 	.name = "parts",
 	.pairing = BS_PAIR_BY_ID,
+	.sibling = &bs_framer_http1,
 	.feed = parts_feed,
 	.probe = parts_probe,
 	.forget = parts_forget,
@@ -313,6 +314,25 @@ framers_are_told_to_forget(void **state)
 	rig_free(rig);
 }
 
+/* The server's first words were none of an RPC; then the client turns out to speak another
+ * protocol. */
+static void
+a_framer_that_gives_way_forgets_both_directions(void **state)
+{
+	struct rig *rig = parts_rig();
+
+	(void)state;
+	SEND(rig, .from = SERVER, .t = 10 * MS, .text = "N00.0000");
+	forgotten[0] = forgotten[1] = 0;
+	SEND(rig, .t = 11 * MS, .ack = 8, .text = GET_A);
+	assert_int_equal(forgotten[0], 1);
+	assert_int_equal(forgotten[1], 1);
+	SEND(rig, .from = SERVER, .t = 12 * MS, .seq = 8, .ack = GET, .text = OK_5);
+	SEND(rig, .t = 13 * MS, .seq = GET, .ack = 8 + OK);
+	assert_int_equal(told_of(rig, "GET /a")->rpc.outcome, BS_OUTCOME_ANSWERED);
+	rig_free(rig);
+}
+
 int
 main(void)
 {
@@ -326,6 +346,7 @@ main(void)
 		cmocka_unit_test(the_trace_of_a_request_is_kept),
 		cmocka_unit_test(departures_find_their_rpc_among_parts),
 		cmocka_unit_test(framers_are_told_to_forget),
+		cmocka_unit_test(a_framer_that_gives_way_forgets_both_directions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
