@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "bs_vocab.h"
 
@@ -106,6 +107,16 @@ struct bs_frame {
 	char label[BS_FRAME_LABEL_BYTES]; /* what was asked: method and path, command; never a value
 					   */
 };
+
+/* Sets the label to a text of ours, cut to what a label holds. */
+static inline void
+bs_frame_label(struct bs_frame *frame, const char *text)
+{
+	const size_t bytes = strlen(text);
+
+	frame->label_len = (uint8_t)(bytes < sizeof(frame->label) ? bytes : sizeof(frame->label));
+	memcpy(frame->label, text, frame->label_len);
+}
 
 #define BS_PAIR_BY_ORDER 0u /* but for responses that have an id: by that */
 #define BS_PAIR_BY_ID 1u

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bs_framer.h"
+#include "load.h"
 
 #define HEADER_BYTES 12u
 #define FLAG_RESPONSE 0x80u /* in byte 2 */
@@ -46,12 +47,6 @@ static unsigned
 opcode_of(const uint8_t *header)
 {
 	return header[2] >> 3 & 0x0fu;
-}
-
-static unsigned
-read_16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
 }
 
 /* Names of opcodes, RFC 6895 section 2.2; the query is left out of labels. */
@@ -129,12 +124,12 @@ header_is_sane(const uint8_t *header)
 {
 	bool response = header[2] & FLAG_RESPONSE;
 	unsigned opcode = opcode_of(header), rcode = header[3] & RCODE_MASK;
-	unsigned records = read_16(header + 6) | read_16(header + 8) | read_16(header + 10);
+	unsigned records = load_be16(header + 6) | load_be16(header + 8) | load_be16(header + 10);
 
 	if (opcode >= OPCODE_COUNT || opcodes[opcode] == NULL || header[3] & FLAG_ZERO)
 		return false;
 	/* One question (RFC 9619), or none but something else that makes it a message. */
-	return read_16(header + 4) <= 1 && (read_16(header + 4) | records | rcode) != 0 &&
+	return load_be16(header + 4) <= 1 && (load_be16(header + 4) | records | rcode) != 0 &&
 	       (response || rcode == 0);
 }
 
@@ -207,7 +202,8 @@ dns_take(struct dns_state *state, const uint8_t **at, const uint8_t *end)
 				break;
 			if (!header_is_sane(state->header))
 				return false;
-			state->phase = read_16(state->header + 4) == 0 ? DNS_DONE : DNS_NAME_LENGTH;
+			state->phase =
+				load_be16(state->header + 4) == 0 ? DNS_DONE : DNS_NAME_LENGTH;
 			break;
 		case DNS_NAME_LENGTH:
 			if (!name_length_take(state, *(*at)++))
@@ -224,7 +220,7 @@ dns_take(struct dns_state *state, const uint8_t **at, const uint8_t *end)
 		default: /* DNS_TYPE */
 			if (!gather(state->tail, &state->have, sizeof(state->tail), at, end))
 				break;
-			if (!class_is_sane(read_16(state->tail + 2)))
+			if (!class_is_sane(load_be16(state->tail + 2)))
 				return false;
 			state->phase = DNS_DONE;
 			break;
@@ -242,7 +238,7 @@ dns_tell(const struct dns_state *state, struct bs_frame *frame)
 
 	frame->flags = BS_FRAME_HEAD | BS_FRAME_END;
 	frame->has_id = 1;
-	frame->id = read_16(header);
+	frame->id = load_be16(header);
 	if (header[2] & FLAG_RESPONSE) {
 		frame->role = BS_ROLE_RESPONSE;
 		frame->has_status = 1;
@@ -255,7 +251,7 @@ dns_tell(const struct dns_state *state, struct bs_frame *frame)
 	if (opcode > 0)
 		label_add(frame, opcodes[opcode], strlen(opcodes[opcode]));
 	if (state->name_bytes > 0) {
-		label_add_type(frame, read_16(state->tail));
+		label_add_type(frame, load_be16(state->tail));
 		label_add(frame, state->name, state->kept);
 	}
 }
@@ -271,7 +267,7 @@ dns_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from_s
 	if (state->phase == DNS_LENGTH) {
 		if (!gather(state->tail, &state->have, 2, &at, end))
 			return bytes;
-		state->left = read_16(state->tail);
+		state->left = load_be16(state->tail);
 		state->phase = DNS_HEADER;
 		if (state->left < HEADER_BYTES)
 			goto bad;
@@ -324,7 +320,7 @@ dns_probe(const struct bs_framer *framer, bool from_server, const uint8_t *data,
 	(void)framer;
 	if (bytes < 2)
 		return 1;
-	length = read_16(data);
+	length = load_be16(data);
 	if (length < HEADER_BYTES)
 		return 0;
 	at = data + 2;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "http2.h"
+#include "load.h"
 
 #define FRAME_HEADER 9u
 #define FRAME_DEFAULT 16384u /* section 4.2 */
@@ -87,12 +88,6 @@ headers_give_up(struct http2_dir *dir)
 	dir->headers = NULL;
 }
 
-static uint32_t
-load_32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 /* It counts from the next header block of the other direction on. */
 static void
 setting_take(struct bs_frame_conn *conn, bool from_server, const uint8_t *setting)
@@ -100,8 +95,8 @@ setting_take(struct bs_frame_conn *conn, bool from_server, const uint8_t *settin
 	uint32_t *table_bytes = &conn->shared[!from_server];
 
 	if (setting[0] == 0 && setting[1] == SETTING_TABLE_SIZE &&
-		load_32(setting + 2) > *table_bytes)
-		*table_bytes = load_32(setting + 2);
+		load_be32(setting + 2) > *table_bytes)
+		*table_bytes = load_be32(setting + 2);
 }
 
 /* --- frames ------------------------------------------------------------------ */
@@ -188,6 +183,21 @@ frame_makes_sense(const struct http2_dir *dir)
 	}
 }
 
+static unsigned
+is_padded(uint8_t flags)
+{
+	return (flags & FLAG_PADDED) != 0; /* by a length of one byte, before all else */
+}
+
+/* Bytes of a payload behind that and before the header block. */
+static unsigned
+fixed_before(uint8_t type, uint8_t flags)
+{
+	if (type == TYPE_PUSH_PROMISE)
+		return PROMISE_BYTES;
+	return flags & FLAG_PRIORITY ? PRIORITY_BYTES : 0;
+}
+
 /* The block of this frame is to be read, where it begins; false: there cannot be one. */
 static bool
 block_begins(struct http2_dir *dir, struct bs_frame_conn *conn, bool from_server)
@@ -204,10 +214,7 @@ block_begins(struct http2_dir *dir, struct bs_frame_conn *conn, bool from_server
 	dir->block_stream = dir->stream;
 	dir->promise = promise;
 	dir->end_stream = !promise && (dir->flags & FLAG_END_STREAM);
-	dir->before = (uint8_t)(((dir->flags & FLAG_PADDED) ? 1 : 0) +
-				(promise			       ? PROMISE_BYTES
-					: (dir->flags & FLAG_PRIORITY) ? PRIORITY_BYTES
-								       : 0));
+	dir->before = (uint8_t)(is_padded(dir->flags) + fixed_before(dir->type, dir->flags));
 	return dir->left >= dir->before;
 }
 
@@ -217,10 +224,10 @@ frame_begins(
 	struct http2_dir *dir, struct bs_frame_conn *conn, bool from_server, struct bs_frame *frame)
 {
 	dir->have = 0;
-	dir->left = load_32(dir->header) >> 8;
+	dir->left = load_be32(dir->header) >> 8;
 	dir->type = dir->header[3];
 	dir->flags = dir->header[4];
-	dir->stream = load_32(dir->header + 5) & STREAM_MASK;
+	dir->stream = load_be32(dir->header + 5) & STREAM_MASK;
 	dir->padding = dir->before = 0;
 	if (!frame_makes_sense(dir))
 		return false;
@@ -253,13 +260,10 @@ frame_begins(
 static bool
 before_take(struct http2_dir *dir, const uint8_t **at, const uint8_t *end)
 {
-	const bool promise = dir->type == TYPE_PUSH_PROMISE;
-	const unsigned rest = promise			     ? PROMISE_BYTES
-			      : (dir->flags & FLAG_PRIORITY) ? PRIORITY_BYTES
-							     : 0;
+	const unsigned rest = fixed_before(dir->type, dir->flags);
 
 	while (dir->before > 0 && *at < end) {
-		if ((dir->flags & FLAG_PADDED) && dir->before == rest + 1)
+		if (is_padded(dir->flags) && dir->before == rest + 1)
 			dir->padding = **at;
 		(*at)++;
 		dir->before--;
@@ -371,8 +375,7 @@ http2_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool from
 static bool
 is_first_block(bool from_server, uint8_t flags, const uint8_t *block, size_t bytes)
 {
-	const size_t before =
-		((flags & FLAG_PADDED) ? 1 : 0) + ((flags & FLAG_PRIORITY) ? PRIORITY_BYTES : 0);
+	const size_t before = is_padded(flags) + fixed_before(TYPE_HEADERS, flags);
 	bool method = false, scheme = false;
 
 	if (bytes <= before)
@@ -400,10 +403,10 @@ http2_probe(const struct bs_framer *framer, bool from_server, const uint8_t *dat
 	}
 	if (bytes < FRAME_HEADER)
 		return 1;
-	dir.left = load_32(data) >> 8;
+	dir.left = load_be32(data) >> 8;
 	dir.type = data[3];
 	dir.flags = data[4];
-	dir.stream = load_32(data + 5);
+	dir.stream = load_be32(data + 5);
 	if (dir.type >= TYPE_COUNT || dir.left > FRAME_DEFAULT || dir.stream > STREAM_MASK ||
 		!frame_makes_sense(&dir))
 		return 0;

@@ -22,7 +22,8 @@ bool http2_headers_table(struct http2_headers *headers, uint32_t bytes);
 
 /*
  * The next bytes of a header block; `last`: all of it is there. False: it makes
- * no sense, or there is no memory; from then on nothing of this direction does.
+ * no sense, refers to what was not seen, or there is no memory: then nothing more
+ * can be read with these.
  */
 bool http2_headers_take(
 	struct http2_headers *headers, const uint8_t *data, size_t bytes, bool last);

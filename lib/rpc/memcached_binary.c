@@ -9,6 +9,7 @@
  * then still told apart from those quiet commands before that had no answer.
  */
 #include "memcached.h"
+#include "load.h"
 
 #define HEADER_BYTES 24u
 #define MAGIC_REQUEST 0x80u
@@ -78,26 +79,14 @@ is_known(uint8_t opcode)
 	return opcode < OPCODE_COUNT && opcodes[opcode].name[0] != '\0';
 }
 
-static unsigned
-read_16(const uint8_t *at)
-{
-	return (unsigned)at[0] << 8 | at[1];
-}
-
-static uint32_t
-read_32(const uint8_t *at)
-{
-	return (uint32_t)read_16(at) << 16 | read_16(at + 2);
-}
-
 /* Key and extras are part of the body; the data type is 0, raw bytes. */
 static bool
 header_is_sane(const uint8_t *header, bool from_server)
 {
-	uint32_t body = read_32(header + 8);
+	uint32_t body = load_be32(header + 8);
 
 	return header[0] == (from_server ? MAGIC_RESPONSE : MAGIC_REQUEST) && header[5] == 0 &&
-	       body <= BODY_MAX && read_16(header + 2) + header[4] <= body;
+	       body <= BODY_MAX && load_be16(header + 2) + header[4] <= body;
 }
 
 static void
@@ -114,7 +103,7 @@ request_tell(const uint8_t *header, struct bs_frame *frame)
 static void
 response_tell(const uint8_t *header, struct bs_frame *frame)
 {
-	int32_t status = (int32_t)read_16(header + 6);
+	int32_t status = (int32_t)load_be16(header + 6);
 
 	frame->has_status = 1;
 	frame->status = status;
@@ -128,7 +117,7 @@ header_tell(const uint8_t *header, bool from_server, struct bs_frame *frame)
 {
 	frame->flags |= BS_FRAME_HEAD;
 	frame->has_id = 1;
-	frame->id = (uint64_t)header[1] << 32 | read_32(header + 12);
+	frame->id = (uint64_t)header[1] << 32 | load_be32(header + 12);
 	if (from_server)
 		response_tell(header, frame);
 	else
@@ -159,9 +148,9 @@ binary_feed(const struct bs_framer *framer, struct bs_frame_conn *conn, bool fro
 	if (!dir->told)
 		header_tell(header, from_server, frame);
 	/* Each of the statistics has a key; the one that has none ends them, as an error does. */
-	dir->told = from_server && header[1] == OPCODE_STAT && read_16(header + 2) > 0 &&
-		    read_16(header + 6) == 0;
-	frame->skip = read_32(header + 8);
+	dir->told = from_server && header[1] == OPCODE_STAT && load_be16(header + 2) > 0 &&
+		    load_be16(header + 6) == 0;
+	frame->skip = load_be32(header + 8);
 	if (frame->skip > 0)
 		frame->flags |= BS_FRAME_SKIP;
 	if (!dir->told)
@@ -183,7 +172,7 @@ binary_probe(const struct bs_framer *framer, bool from_server, const uint8_t *da
 	if (!header_is_sane(data, from_server))
 		return 0;
 	/* A request has no status: its field is a bucket, which memcached itself does not use. */
-	return from_server || read_16(data + 6) == 0 ? 2 : 1;
+	return from_server || load_be16(data + 6) == 0 ? 2 : 1;
 }
 
 static bool

@@ -8,20 +8,21 @@
  * compression nothing can be read.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bs_framer.h"
+#include "sql.h"
 
 #define HEADER 4u
 #define PACKET_MAX 0xffffffu /* as long as this, it goes on in the next */
 #define PREFIX 24u	     /* bytes of a payload that are looked at */
-#define WORD_BYTES 23u
 
 #define CLIENT_COMPRESS 0x20u
 #define CLIENT_PROTOCOL_41 0x200u
 #define CLIENT_SSL 0x800u
+/* Status flags. */
 #define MORE_RESULTS 0x8u /* SERVER_MORE_RESULTS_EXISTS */
+#define CURSOR 0x40u	  /* SERVER_STATUS_CURSOR_EXISTS: rows come when they are fetched */
 
 /* First byte of a server's packet. */
 #define PACKET_OK 0x00u
@@ -118,27 +119,6 @@ pop_layout(struct bs_frame_conn *conn)
 /* --- from the client ---------------------------------------------------------- */
 
 static uint8_t
-sql_label(const uint8_t *sql, size_t bytes, const char *otherwise, char *label)
-{
-	char word[WORD_BYTES + 1];
-	size_t at = 0, n = 0;
-
-	while (at < bytes &&
-		(sql[at] == ' ' || sql[at] == '\n' || sql[at] == '\t' || sql[at] == '\r'))
-		at++;
-	for (; at < bytes && n < WORD_BYTES; at++) {
-		const uint8_t c =
-			sql[at] >= 'a' && sql[at] <= 'z' ? (uint8_t)(sql[at] - 'a' + 'A') : sql[at];
-
-		if (c < 'A' || c > 'Z')
-			break;
-		word[n++] = (char)c;
-	}
-	word[n] = '\0';
-	return (uint8_t)snprintf(label, BS_FRAME_LABEL_BYTES, "%s", n > 0 ? word : otherwise);
-}
-
-static uint8_t
 layout_of(uint8_t command)
 {
 	switch (command) {
@@ -159,12 +139,15 @@ static bool
 command_tell(struct bs_frame_conn *conn, const struct mysql_dir *dir, struct bs_frame *frame)
 {
 	const uint8_t command = dir->prefix[0];
+	struct sql_word word = {0};
 
 	if (dir->bytes == 0 || command > COM_LAST)
 		return false;
-	frame->label_len =
-		sql_label(dir->prefix + 1, command == COM_QUERY ? (size_t)dir->prefix_have - 1 : 0,
-			command_names[command], frame->label);
+	for (unsigned i = 1; command == COM_QUERY && i < dir->prefix_have; i++) {
+		if (sql_word_byte(&word, dir->prefix[i]))
+			break;
+	}
+	bs_frame_label(frame, word.bytes > 0 ? word.text : command_names[command]);
 	if (command == COM_QUIT || command == COM_STMT_CLOSE || command == COM_STMT_SEND_LONG_DATA)
 		frame->oneway = BS_ONEWAY;
 	else
@@ -179,7 +162,7 @@ login_tell(struct bs_frame_conn *conn, const struct mysql_dir *dir, struct bs_fr
 	const uint32_t flags = load_le(dir->prefix, 4);
 
 	conn->shared[2] = 1;
-	frame->label_len = sql_label(NULL, 0, "LOGIN", frame->label);
+	bs_frame_label(frame, "LOGIN");
 	if (dir->prefix_have >= 4 && (flags & CLIENT_PROTOCOL_41) &&
 		(flags & (CLIENT_SSL | CLIENT_COMPRESS))) {
 		conn->shared[3] = 1;
@@ -305,7 +288,7 @@ response_take(struct mysql_dir *dir)
 	case PHASE_COLUMNS_END:
 		dir->phase = PHASE_ROWS;
 		if (is_eof(dir))
-			return prepare || (status_flags(dir) & 0x40) != 0; /* a cursor was opened */
+			return prepare || (status_flags(dir) & CURSOR) != 0;
 		return prepare || rows_take(dir);
 	case PHASE_ROWS:
 		return rows_take(dir);

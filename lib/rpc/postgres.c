@@ -8,16 +8,16 @@
  * the first word is told.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "bs_framer.h"
+#include "load.h"
+#include "sql.h"
 
 #define HEADER 5u /* type, length */
 #define STARTUP_HEADER 8u
 #define STARTUP_BYTES_MAX 10000u /* MAX_STARTUP_PACKET_LENGTH of the server */
 #define MESSAGE_MAX (1u << 30)
-#define WORD_BYTES 23u
 
 #define CODE_CANCEL 80877102u
 #define CODE_SSL 80877103u
@@ -27,35 +27,21 @@
 /* In shared[0]: the connection has had its first message; a byte answers next. */
 #define STARTED 1u
 #define BYTE_NEXT 2u
-/* shared[1]: requests that ReadyForQuery has yet to end. */
+/* shared[1]: requests that have yet to be answered to their end. */
 
 enum postgres_text { TEXT_NONE, TEXT_NAME, TEXT_SQL };
 
 struct postgres_dir {
 	uint8_t have;
 	uint8_t header[STARTUP_HEADER];
-	bool open;    /* a request, or a response, is in progress */
-	uint8_t text; /* enum postgres_text: what of the payload is being read */
-	uint8_t ends; /* the request ends with this message */
-	uint8_t word_len;
+	bool open;     /* a request, or a response, is in progress */
+	uint8_t text;  /* enum postgres_text: what of the payload is being read */
+	uint8_t ends;  /* the request ends with this message */
 	uint32_t left; /* of the payload being read */
-	char word[WORD_BYTES];
+	struct sql_word word;
 };
 
 static_assert(sizeof(struct postgres_dir) <= BS_FRAME_STATE_BYTES, "state must fit");
-
-static uint32_t
-load_32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void
-label_set(struct bs_frame *frame, const char *label)
-{
-	frame->label_len = (uint8_t)strlen(label);
-	memcpy(frame->label, label, frame->label_len);
-}
 
 /* The message whose payload has `left` bytes begins a request, or goes on with it. */
 static void
@@ -64,12 +50,20 @@ request_tell(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_fra
 {
 	if (!dir->open) {
 		frame->flags |= BS_FRAME_HEAD;
-		label_set(frame, label);
+		bs_frame_label(frame, label);
 	}
 	dir->open = !ends;
 	conn->shared[1] += ends;
 	frame->skip = left;
 	frame->flags |= (uint8_t)((left > 0 ? BS_FRAME_SKIP : 0) | (ends ? BS_FRAME_END : 0));
+}
+
+/* Joined late, there may be more answers than requests. */
+static void
+answered(struct bs_frame_conn *conn)
+{
+	if (conn->shared[1] > 0)
+		conn->shared[1]--;
 }
 
 /* A message that is no part of a request or response. */
@@ -87,7 +81,7 @@ alone_tell(struct bs_frame *frame, uint8_t role, uint32_t left)
 static bool
 startup_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_frame *frame)
 {
-	const uint32_t bytes = load_32(dir->header), code = load_32(dir->header + 4);
+	const uint32_t bytes = load_be32(dir->header), code = load_be32(dir->header + 4);
 
 	dir->have = 0;
 	if (bytes < STARTUP_HEADER || bytes > STARTUP_BYTES_MAX)
@@ -96,14 +90,13 @@ startup_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_fra
 		conn->shared[0] |= BYTE_NEXT;
 		request_tell(conn, dir, frame, code == CODE_SSL ? "SSLRequest" : "GSSENCRequest",
 			bytes - STARTUP_HEADER, true);
-		conn->shared[1]--;
 		return true;
 	}
 	conn->shared[0] |= STARTED;
 	if (code == CODE_CANCEL) {
 		alone_tell(frame, BS_ROLE_REQUEST, bytes - STARTUP_HEADER);
 		frame->oneway = BS_ONEWAY;
-		label_set(frame, "CancelRequest");
+		bs_frame_label(frame, "CancelRequest");
 		return true;
 	}
 	if (code >> 16 != CODE_VERSION_3 >> 16)
@@ -112,28 +105,18 @@ startup_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_fra
 	return true;
 }
 
-static char
-upper(uint8_t c)
-{
-	return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-}
-
 /* Reads the first word of an SQL text. True if it is known, or there is none. */
 static bool
 text_take(struct postgres_dir *dir, const uint8_t **at, const uint8_t *end)
 {
 	while (*at < end && dir->left > 0) {
-		const char c = upper(*(*at)++);
+		const uint8_t byte = *(*at)++;
 
 		dir->left--;
-		if (dir->text == TEXT_NAME) {
-			if (c == '\0')
-				dir->text = TEXT_SQL;
-		} else if (c >= 'A' && c <= 'Z' && dir->word_len < WORD_BYTES) {
-			dir->word[dir->word_len++] = c;
-		} else if (dir->word_len > 0 || (c != ' ' && c != '\n' && c != '\t' && c != '\r')) {
+		if (dir->text == TEXT_NAME)
+			dir->text = byte == 0 ? TEXT_SQL : TEXT_NAME;
+		else if (sql_word_byte(&dir->word, byte))
 			return true;
-		}
 	}
 	return dir->left == 0;
 }
@@ -141,12 +124,11 @@ text_take(struct postgres_dir *dir, const uint8_t **at, const uint8_t *end)
 static void
 text_tell(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_frame *frame)
 {
-	char label[WORD_BYTES + 1];
+	const struct sql_word word = dir->word;
 
-	snprintf(label, sizeof(label), "%.*s", dir->word_len, dir->word);
 	dir->text = TEXT_NONE;
-	dir->word_len = 0;
-	request_tell(conn, dir, frame, label[0] != '\0' ? label : "Query", dir->left, dir->ends);
+	memset(&dir->word, 0, sizeof(dir->word));
+	request_tell(conn, dir, frame, word.bytes > 0 ? word.text : "Query", dir->left, dir->ends);
 	dir->left = 0;
 }
 
@@ -162,7 +144,7 @@ text_begins(struct postgres_dir *dir, uint8_t text, uint32_t left, bool ends)
 static bool
 client_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_frame *frame)
 {
-	const uint32_t bytes = load_32(dir->header + 1), left = bytes - 4;
+	const uint32_t bytes = load_be32(dir->header + 1), left = bytes - 4;
 
 	dir->have = 0;
 	conn->shared[0] |= STARTED;
@@ -217,7 +199,7 @@ is_server_type(uint8_t type)
 static bool
 server_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_frame *frame)
 {
-	const uint32_t bytes = load_32(dir->header + 1), left = bytes - 4;
+	const uint32_t bytes = load_be32(dir->header + 1), left = bytes - 4;
 	const uint8_t type = dir->header[0];
 	const bool waits = conn->shared[1] > 0 || ((struct postgres_dir *)conn->dir[0].bytes)->open;
 
@@ -233,8 +215,8 @@ server_take(struct bs_frame_conn *conn, struct postgres_dir *dir, struct bs_fram
 		frame->error = type == 'E';
 	}
 	dir->open = type != 'Z';
-	if (type == 'Z' && conn->shared[1] > 0)
-		conn->shared[1]--;
+	if (type == 'Z')
+		answered(conn);
 	frame->skip = left;
 	frame->flags |= (uint8_t)((left > 0 ? BS_FRAME_SKIP : 0) | (dir->open ? 0 : BS_FRAME_END));
 	return true;
@@ -245,6 +227,7 @@ static bool
 byte_take(struct bs_frame_conn *conn, uint8_t byte, struct bs_frame *frame)
 {
 	conn->shared[0] &= ~BYTE_NEXT;
+	answered(conn);
 	frame->flags = BS_FRAME_HEAD | BS_FRAME_END;
 	if (byte == 'S' || byte == 'G')
 		frame->until_close = BS_UNTIL_TUNNEL;
@@ -311,21 +294,21 @@ postgres_probe(const struct bs_framer *framer, bool from_server, const uint8_t *
 	if (bytes < STARTUP_HEADER)
 		return bytes == 0 || data[0] == 0 || data[0] == 'Q' || data[0] == 'P' ||
 		       from_server;
-	code = load_32(data + 4);
-	length = load_32(data);
+	code = load_be32(data + 4);
+	length = load_be32(data);
 	if (!from_server && data[0] == 0)
 		return length >= STARTUP_HEADER && length <= STARTUP_BYTES_MAX &&
 				       (code == CODE_VERSION_3 ||
 					       (code >= CODE_CANCEL && code <= CODE_GSSENC))
 			       ? 2
 			       : 0;
-	length = load_32(data + 1);
+	length = load_be32(data + 1);
 	if (length < 4 || length > MESSAGE_MAX)
 		return 0;
 	if (from_server)
-		return !is_server_type(data[0])					     ? 0
-		       : data[0] == 'R' && length <= 1024 && load_32(data + 5) <= 12 ? 2
-										     : 1;
+		return !is_server_type(data[0])					       ? 0
+		       : data[0] == 'R' && length <= 1024 && load_be32(data + 5) <= 12 ? 2
+										       : 1;
 	if (data[0] == 'Q' && length + 1 == bytes)
 		return data[bytes - 1] == '\0' ? 2 : 0;
 	return strchr("QPBDECHSFpdcfX", data[0]) != NULL ? 1 : 0;

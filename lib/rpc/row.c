@@ -69,18 +69,22 @@ is_response(const struct bs_framing_row *row, bool from_server, const uint8_t *h
 }
 
 /* Its name, or its number in decimal. */
-static uint8_t
-operation_label(const struct bs_framing_row *row, const uint8_t *header, char *label)
+static void
+operation_label(const struct bs_framing_row *row, const uint8_t *header, struct bs_frame *frame)
 {
 	const uint32_t code = (uint32_t)read_number(
 		header + row->operation_at, row->operation_bytes, row->operation_little);
 	const struct bs_framing_operation *one = row->operations;
+	char number[24];
 
 	while (one != NULL && one->name != NULL && one->code != code)
 		one++;
-	if (one != NULL && one->name != NULL)
-		return (uint8_t)snprintf(label, BS_FRAME_LABEL_BYTES, "%s", one->name);
-	return (uint8_t)snprintf(label, BS_FRAME_LABEL_BYTES, "operation %u", code);
+	if (one != NULL && one->name != NULL) {
+		bs_frame_label(frame, one->name);
+		return;
+	}
+	snprintf(number, sizeof(number), "operation %u", code);
+	bs_frame_label(frame, number);
 }
 
 static uint8_t
@@ -112,7 +116,7 @@ tell_request(const struct bs_framing_row *row, const uint8_t *header, struct bs_
 	if (holds(&row->oneway, header))
 		frame->oneway = BS_ONEWAY;
 	if (row->operation_bytes > 0)
-		frame->label_len = operation_label(row, header, frame->label);
+		operation_label(row, header, frame);
 }
 
 static size_t

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sunrpc.h"
+#include "load.h"
 
 #define FRAGMENT_MAX (1u << 30)
 #define LAST_FRAGMENT 0x80000000u
@@ -66,12 +67,6 @@ struct sunrpc_dir {
 };
 
 static_assert(sizeof(struct sunrpc_dir) <= BS_FRAME_STATE_BYTES, "state must fit");
-
-static uint32_t
-read_32(const uint8_t *at)
-{
-	return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
 
 /* XDR pads to a multiple of four, RFC 4506 section 4.9. */
 static uint32_t
@@ -261,7 +256,7 @@ message_take(struct sunrpc_dir *dir, const uint8_t **at, const uint8_t *end)
 			message->pass -= (uint32_t)n;
 			*at += n;
 		} else if (word_take(&dir->word, at, end) &&
-			   !message_word(message, read_32(dir->word.bytes))) {
+			   !message_word(message, load_be32(dir->word.bytes))) {
 			return false;
 		}
 	}
@@ -298,7 +293,7 @@ message_tell(const struct sunrpc_message *message, struct bs_frame *frame)
 static bool
 fragment_begins(struct sunrpc_dir *dir, struct bs_frame *frame)
 {
-	uint32_t mark = read_32(dir->mark.bytes);
+	uint32_t mark = load_be32(dir->mark.bytes);
 
 	dir->last = (mark & LAST_FRAGMENT) != 0;
 	dir->left = mark & ~LAST_FRAGMENT;

@@ -34,7 +34,7 @@ traceparent_byte(struct traceparent *trace, uint8_t byte)
 			  (at == BYTES && trace->version > 0);
 	const int digit = digit_of(byte);
 
-	if (at == BAD || (at > BYTES && at < BAD))
+	if (at > BYTES) /* BAD, too */
 		return;
 	trace->at = BAD;
 	if (dash ? byte != '-' : digit < 0 || at == BYTES)

@@ -246,6 +246,31 @@ replay_tally(const struct replay *r)
 	return tally;
 }
 
+/* The n-th request of the client, or response of the server, that began. */
+static inline const struct told *
+replay_message(const struct replay *r, bool from_server, unsigned n)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		if (r->told[i].from_server == from_server && (r->told[i].flags & BS_FRAME_HEAD) &&
+			r->told[i].role <= BS_ROLE_RESPONSE && n-- == 0)
+			return &r->told[i];
+	}
+	fail_msg("there are not so many");
+	return NULL;
+}
+
+/* How many of them ended. */
+static inline unsigned
+replay_ended(const struct replay *r, bool from_server)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < r->count; i++)
+		n += r->told[i].from_server == from_server && (r->told[i].flags & BS_FRAME_END) &&
+		     r->told[i].role <= BS_ROLE_RESPONSE;
+	return n;
+}
+
 static struct bs_framers replay_table;
 
 static inline const struct bs_framer *

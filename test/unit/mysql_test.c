@@ -31,36 +31,13 @@ static struct replay r;
 #define SELECT "\x09\0\0\0\3select 1"
 #define CONNECTED S(GREETING), C(LOGIN), S(OK("\2"))
 
-static const struct told *
-nth(bool from_server, unsigned n)
-{
-	for (size_t i = 0; i < r.count; i++) {
-		if (r.told[i].from_server == from_server && (r.told[i].flags & BS_FRAME_HEAD) &&
-			r.told[i].role <= BS_ROLE_RESPONSE && n-- == 0)
-			return &r.told[i];
-	}
-	fail_msg("there are not so many");
-	return NULL;
-}
-
-static unsigned
-responses_ended(void)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < r.count; i++)
-		n += r.told[i].from_server && (r.told[i].flags & BS_FRAME_END) &&
-		     r.told[i].role <= BS_ROLE_RESPONSE;
-	return n;
-}
-
 static void
 assert_pairs(unsigned count)
 {
 	assert_int_equal(replay_tally(&r).bad, 0);
 	assert_int_equal(replay_tally(&r).requests - replay_tally(&r).oneway, count);
 	assert_int_equal(replay_tally(&r).responses, count);
-	assert_int_equal(responses_ended(), count);
+	assert_int_equal(replay_ended(&r, true), count);
 }
 
 static void
@@ -72,14 +49,14 @@ commands_are_answered_by_one_packet_or_rows(void **state)
 		C("\x0f\0\0\0\3 insert into t"), S(OK("\1")), C("\1\0\0\0\x0e"), S(ERR("\1")),
 		C("\1\0\0\0\1"));
 	assert_pairs(4);
-	assert_string_equal(nth(false, 0)->label, "LOGIN");
-	assert_string_equal(nth(false, 1)->label, "SELECT");
-	assert_string_equal(nth(false, 2)->label, "INSERT");
-	assert_string_equal(nth(false, 3)->label, "PING");
-	assert_string_equal(nth(false, 4)->label, "QUIT");
-	assert_int_equal(nth(false, 4)->oneway, BS_ONEWAY);
-	assert_true(nth(true, 3)->error);
-	assert_int_equal(nth(true, 3)->status, 1096);
+	assert_string_equal(replay_message(&r, false, 0)->label, "LOGIN");
+	assert_string_equal(replay_message(&r, false, 1)->label, "SELECT");
+	assert_string_equal(replay_message(&r, false, 2)->label, "INSERT");
+	assert_string_equal(replay_message(&r, false, 3)->label, "PING");
+	assert_string_equal(replay_message(&r, false, 4)->label, "QUIT");
+	assert_int_equal(replay_message(&r, false, 4)->oneway, BS_ONEWAY);
+	assert_true(replay_message(&r, true, 3)->error);
+	assert_int_equal(replay_message(&r, true, 3)->status, 1096);
 }
 
 /* Newer ends leave out the EOF behind the columns, and end rows with an OK that begins as an EOF.
@@ -118,8 +95,8 @@ prepared_statements_have_definitions(void **state)
 		  "commit  "),
 		S("\x0c\0\0\1\0\2\0\0\0\0\0\0\0\0\0\0"));
 	assert_pairs(4);
-	assert_string_equal(nth(false, 1)->label, "PREPARE");
-	assert_string_equal(nth(false, 3)->label, "EXECUTE");
+	assert_string_equal(replay_message(&r, false, 1)->label, "PREPARE");
+	assert_string_equal(replay_message(&r, false, 3)->label, "EXECUTE");
 	assert_int_equal(replay_tally(&r).oneway, 2); /* SEND LONG DATA, CLOSE */
 }
 
@@ -138,7 +115,7 @@ tls_is_a_tunnel(void **state)
 {
 	(void)state;
 	PLAY(S(GREETING), C(LOGIN_TLS), C("\x16\3\1\0\xff"), S("\x16\3\3\0\xff"));
-	assert_int_equal(nth(false, 0)->until_close, BS_UNTIL_TUNNEL);
+	assert_int_equal(replay_message(&r, false, 0)->until_close, BS_UNTIL_TUNNEL);
 	assert_int_equal(replay_tally(&r).bad, 0);
 }
 

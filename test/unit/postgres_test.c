@@ -19,30 +19,6 @@ static struct replay r;
 	"1"
 #define DONE "C\0\0\0\x0dSELECT 1\0"
 
-/* What was told with a head: requests of the client, responses of the server, in order. */
-static const struct told *
-nth(bool from_server, unsigned n)
-{
-	for (size_t i = 0; i < r.count; i++) {
-		if (r.told[i].from_server == from_server && (r.told[i].flags & BS_FRAME_HEAD) &&
-			r.told[i].role <= BS_ROLE_RESPONSE && n-- == 0)
-			return &r.told[i];
-	}
-	fail_msg("there are not so many");
-	return NULL;
-}
-
-static unsigned
-ends(bool from_server)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < r.count; i++)
-		n += r.told[i].from_server == from_server && (r.told[i].flags & BS_FRAME_END) &&
-		     (r.told[i].role <= BS_ROLE_RESPONSE);
-	return n;
-}
-
 static void
 startup_and_queries_are_requests(void **state)
 {
@@ -51,14 +27,14 @@ startup_and_queries_are_requests(void **state)
 		S(AUTH_OK "S\0\0\0\x0a"
 			  "a\0bbb\0" READY),
 		C(QUERY QUERY), S(ROW DONE READY "E\0\0\0\6x\0" READY));
-	assert_string_equal(nth(false, 0)->label, "StartupMessage");
-	assert_string_equal(nth(false, 1)->label, "SELECT");
-	assert_string_equal(nth(false, 2)->label, "SELECT");
-	assert_false(nth(true, 1)->error);
-	assert_true(nth(true, 2)->error);
+	assert_string_equal(replay_message(&r, false, 0)->label, "StartupMessage");
+	assert_string_equal(replay_message(&r, false, 1)->label, "SELECT");
+	assert_string_equal(replay_message(&r, false, 2)->label, "SELECT");
+	assert_false(replay_message(&r, true, 1)->error);
+	assert_true(replay_message(&r, true, 2)->error);
 	assert_int_equal(replay_tally(&r).requests, 3);
 	assert_int_equal(replay_tally(&r).responses, 3);
-	assert_int_equal(ends(true), 3);
+	assert_int_equal(replay_ended(&r, true), 3);
 	assert_int_equal(replay_tally(&r).bad, 0);
 }
 
@@ -77,12 +53,12 @@ extended_queries_end_with_sync(void **state)
 		  "S\0\0\0\4"),
 		S("1\0\0\0\4"
 		  "2\0\0\0\4" DONE READY "2\0\0\0\4" DONE READY));
-	assert_string_equal(nth(false, 1)->label, "INSERT");
-	assert_string_equal(nth(false, 2)->label, "EXECUTE");
+	assert_string_equal(replay_message(&r, false, 1)->label, "INSERT");
+	assert_string_equal(replay_message(&r, false, 2)->label, "EXECUTE");
 	assert_int_equal(replay_tally(&r).requests, 3);
 	assert_int_equal(replay_tally(&r).responses, 3);
-	assert_int_equal(ends(false), 3);
-	assert_int_equal(ends(true), 3);
+	assert_int_equal(replay_ended(&r, false), 3);
+	assert_int_equal(replay_ended(&r, true), 3);
 	assert_int_equal(replay_tally(&r).bad, 0);
 }
 
@@ -106,16 +82,16 @@ encryption_is_a_tunnel_and_its_refusal_is_none(void **state)
 {
 	(void)state;
 	PLAY(C("\0\0\0\x08\4\xd2\x16\x2f"), S("N"), C(STARTUP), S(AUTH_OK READY));
-	assert_string_equal(nth(false, 0)->label, "SSLRequest");
-	assert_string_equal(nth(false, 1)->label, "StartupMessage");
-	assert_int_equal(nth(true, 0)->until_close, 0);
+	assert_string_equal(replay_message(&r, false, 0)->label, "SSLRequest");
+	assert_string_equal(replay_message(&r, false, 1)->label, "StartupMessage");
+	assert_int_equal(replay_message(&r, true, 0)->until_close, 0);
 	assert_int_equal(replay_tally(&r).responses, 2);
 	PLAY(C("\0\0\0\x08\4\xd2\x16\x2f"), S("S"));
-	assert_int_equal(nth(true, 0)->until_close, BS_UNTIL_TUNNEL);
+	assert_int_equal(replay_message(&r, true, 0)->until_close, BS_UNTIL_TUNNEL);
 	PLAY(C("\0\0\0\x10\4\xd2\x16\x2e"
 	       "pid!"
 	       "key!"));
-	assert_int_equal(nth(false, 0)->oneway, BS_ONEWAY);
+	assert_int_equal(replay_message(&r, false, 0)->oneway, BS_ONEWAY);
 }
 
 /* A COPY sends its data behind the query; that is no request. */
@@ -130,7 +106,7 @@ data_of_a_copy_is_no_request(void **state)
 		C("d\0\0\0\6x\n"
 		  "c\0\0\0\4"),
 		S(DONE READY), C("X\0\0\0\4"));
-	assert_string_equal(nth(false, 1)->label, "COPY");
+	assert_string_equal(replay_message(&r, false, 1)->label, "COPY");
 	assert_int_equal(replay_tally(&r).requests, 2);
 	assert_int_equal(replay_tally(&r).responses, 2);
 	assert_int_equal(replay_tally(&r).bad, 0);
