@@ -214,8 +214,7 @@ use_fd(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
 		fprintf(stderr,
 			"bufscope-analyzer: --fd %d: not a SOCK_SEQPACKET socket: bufscoped gives "
-			"one; by "
-			"hand use --socket\n",
+			"one; by hand use --socket\n",
 			fd);
 		return -1;
 	}

@@ -60,9 +60,6 @@ struct bs_config_service {
 enum bs_shim_tag { BS_SHIM_NEGOTIATED, BS_SHIM_ALWAYS, BS_SHIM_OFF };
 enum bs_schedule { BS_SCHEDULE_PRIORITY, BS_SCHEDULE_DRR };
 
-/* Of each flow of tables.flows, for what framers keep of some connections; they share it. */
-#define BS_CONFIG_FRAME_BYTES 256u
-
 struct bs_config {
 	char path[BS_CONFIG_TEXT * 2];
 	uint16_t node;
@@ -125,6 +122,13 @@ struct bs_config {
 	} journal;
 	bool faults; /* debug.faults */
 };
+
+/* For what the framers of an lcore keep of some connections: 256 bytes a flow, which they share. */
+static inline size_t
+bs_config_frame_bytes(const struct bs_config *config)
+{
+	return (size_t)config->tables.flows * 256;
+}
 
 #define BS_CONFIG_ERROR_BYTES 512u
 

@@ -134,7 +134,7 @@ create_lcore(struct bs_dataplane *dataplane, unsigned index, unsigned lcore_id)
 	struct bs_tracker_config tracker = {
 		.max_flows = config->tables.flows,
 		.max_rpcs = config->tables.rpcs,
-		.frame_bytes = (size_t)config->tables.flows * BS_CONFIG_FRAME_BYTES,
+		.frame_bytes = bs_config_frame_bytes(config),
 		.framers = &dataplane->framers,
 		.services = dataplane->services,
 		.service_count = config->service_count,

@@ -96,8 +96,8 @@ tables_json(const struct bs_config *config)
 {
 	return json_pack("{s:I, s:I, s:I}", "flows", (json_int_t)config->tables.flows, "rpcs",
 		(json_int_t)config->tables.rpcs, "bytes_per_lcore",
-		(json_int_t)bs_tracker_bytes(config->tables.flows, config->tables.rpcs,
-			(size_t)config->tables.flows * BS_CONFIG_FRAME_BYTES));
+		(json_int_t)bs_tracker_bytes(
+			config->tables.flows, config->tables.rpcs, bs_config_frame_bytes(config)));
 }
 
 static json_t *

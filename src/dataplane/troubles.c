@@ -3,11 +3,11 @@
 #include "troubles.h"
 
 uint64_t
-bs_trouble_count(const struct bs_snapshot *snapshot, enum bs_trouble loss)
+bs_trouble_count(const struct bs_snapshot *snapshot, enum bs_trouble trouble)
 {
 	const uint64_t *track = snapshot->track;
 
-	switch (loss) {
+	switch (trouble) {
 	case BS_TROUBLE_HANDOVER:
 		return snapshot->reasons[BS_REASON_HANDOVER_FULL];
 	case BS_TROUBLE_UNTOLD:

@@ -6,10 +6,11 @@
  */
 #pragma once
 
+#include "bs_clock.h"
 #include "snapshot.h"
 
 /* A trouble that has not grown for so long is over. */
-#define BS_TROUBLE_OVER_NS (60 * 1000000000ull)
+#define BS_TROUBLE_OVER_NS (60 * BS_NS_PER_S)
 
 struct bs_troubles {
 	uint64_t counts[BS_TROUBLE_COUNT]; /* as last seen */
@@ -17,7 +18,7 @@ struct bs_troubles {
 };
 
 /* How often, as the snapshot counts it. */
-uint64_t bs_trouble_count(const struct bs_snapshot *snapshot, enum bs_trouble loss);
+uint64_t bs_trouble_count(const struct bs_snapshot *snapshot, enum bs_trouble trouble);
 
 /* Compares with the last look. One thread; t_last may be read by others, racily. */
 void bs_troubles_step(struct bs_troubles *troubles, const struct bs_snapshot *snapshot);

@@ -2,8 +2,9 @@
 """100 MB each way arrive intact over a path that loses packets.
 
 client [near] -- hop -- [far] -- server. The hop routes and loses one packet in 200 at random, both
-ways, but for SYNs: whose announcement is lost is not tagged for ten minutes (path_test.py). IPv4 and IPv6, with the hosts' offloads on (checksums half done, frames larger than a segment)
-and off, tagged always by the far instance, and negotiated between the two.
+ways, but for SYNs: whose announcement is lost is not tagged for ten minutes (path_test.py). IPv4
+and IPv6, with the hosts' offloads on (checksums half done, frames larger than a segment) and off,
+tagged always by the far instance, and negotiated between the two.
 """
 import files
 import harness

@@ -10,8 +10,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <malloc.h>
-
 #include "tracker_util.h"
 
 #define LIVE_FLOWS 100u
@@ -24,15 +22,6 @@
 #define MILLION 1048576u
 #endif
 #define ROUNDS 20u /* half of them with requests, half with answers */
-
-/* Bytes that malloc has given out. 0: nobody counts (sanitizers have a malloc of their own). */
-static size_t
-heap_bytes(void)
-{
-	const struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
 
 /* A service with its live connections, and a sink that looks at each RPC and forgets it. */
 struct crowd {
@@ -147,9 +136,9 @@ flood_of_syns(unsigned round, bool answered)
 		if (i % 32 == 0)
 			bs_tracker_advance(rig->tracker, T0 + t);
 		if (i == 2 * round)
-			bytes = heap_bytes();
+			bytes = rig_heap_bytes();
 	}
-	assert_int_equal(heap_bytes(), bytes);
+	assert_int_equal(rig_heap_bytes(), bytes);
 	assert_int_equal(crowd.answered, 10 * LIVE_FLOWS);
 	assert_int_equal(crowd.put_out, 0);
 	assert_int_equal(rig_counter(rig, BS_TRACK_FLOWS_CREATED), LIVE_FLOWS + flows);
@@ -203,9 +192,9 @@ requests_never_answered_put_out_the_oldest(void **state)
 		if (i % 32 == 0)
 			bs_tracker_advance(rig->tracker, T0 + t);
 		if (i == 2 * ROUND)
-			bytes = heap_bytes();
+			bytes = rig_heap_bytes();
 	}
-	assert_int_equal(heap_bytes(), bytes);
+	assert_int_equal(rig_heap_bytes(), bytes);
 	assert_int_equal(crowd.answered, 10 * LIVE_FLOWS);
 	assert_int_equal(crowd.put_out, REQUESTS - SLOTS);
 	assert_int_equal(rig_counter(rig, BS_TRACK_RPCS), REQUESTS + 10 * LIVE_FLOWS);
@@ -228,11 +217,11 @@ million_connections_fit_a_table_of_a_million(void **state)
 	rig->config.max_flows = MILLION;
 	rig->config.max_rpcs = 1024;
 	said = bs_tracker_bytes(MILLION, 1024, rig->config.frame_bytes);
-	bytes = heap_bytes();
+	bytes = rig_heap_bytes();
 	rig_start(rig);
 	if (bytes != 0) {
-		assert_true(heap_bytes() - bytes >= said);
-		assert_true(heap_bytes() - bytes - said < said / 100);
+		assert_true(rig_heap_bytes() - bytes >= said);
+		assert_true(rig_heap_bytes() - bytes - said < said / 100);
 	}
 	for (unsigned i = 0; i < MILLION; i++) {
 		flood_from(rig, i);

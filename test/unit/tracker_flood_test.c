@@ -5,7 +5,6 @@
  * connections in use keep their RPCs, all that goes is counted by why, and memory
  * stays what it was.
  */
-#include <malloc.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -97,13 +96,6 @@ stranger(struct rig *rig, unsigned n)
 	rig->client_port = (uint16_t)(1024 + n % 50000);
 }
 
-/* Bytes that are allocated by anybody. */
-static size_t
-allocated(void)
-{
-	return mallinfo2().uordblks + mallinfo2().hblkhd;
-}
-
 static void
 flood_end(struct flood *flood, size_t bytes_before)
 {
@@ -111,7 +103,7 @@ flood_end(struct flood *flood, size_t bytes_before)
 	const uint64_t *counters = bs_tracker_counters(rig->tracker);
 
 	/* but for the bytes of the last packet, which the rig keeps */
-	assert_true(allocated() < bytes_before + 4096);
+	assert_true(rig_heap_bytes() < bytes_before + 4096);
 	assert_int_equal(counters[BS_TRACK_FLOWS_CREATED],
 		counters[BS_TRACK_FLOWS_EXPIRED] + counters[BS_TRACK_FLOWS_EVICTED] +
 			counters[BS_TRACK_FLOWS_EVICTED_OPEN] + bs_tracker_flows(rig->tracker));
@@ -127,7 +119,7 @@ a_million_syns_leave_connections_in_use(void **state)
 {
 	struct flood flood = flood_begin(8192, 1024);
 	struct rig *rig = flood.rig;
-	const size_t bytes = allocated();
+	const size_t bytes = rig_heap_bytes();
 
 	(void)state;
 	for (unsigned n = 0; n < FLOOD; n++, flood.t += STEP_NS) {
@@ -151,7 +143,7 @@ a_million_connections_push_out_the_idlest(void **state)
 {
 	struct flood flood = flood_begin(8192, 1024);
 	struct rig *rig = flood.rig;
-	const size_t bytes = allocated();
+	const size_t bytes = rig_heap_bytes();
 	const unsigned connections = FLOOD / 5; /* of five packets */
 
 	(void)state;
@@ -181,7 +173,7 @@ a_million_requests_never_answered_make_room_in_their_turn(void **state)
 	struct flood flood = flood_begin(8192, 1024);
 	struct rig *rig = flood.rig;
 	const unsigned clients = 4000;
-	const size_t bytes = allocated();
+	const size_t bytes = rig_heap_bytes();
 	uint64_t followed;
 
 	(void)state;

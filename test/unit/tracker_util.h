@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,15 @@ static inline uint64_t
 rig_counter(const struct rig *rig, enum bs_track_counter counter)
 {
 	return bs_tracker_counters(rig->tracker)[counter];
+}
+
+/* Bytes that malloc has given out. 0: nobody counts (sanitizers have a malloc of their own). */
+static inline size_t
+rig_heap_bytes(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
 }
 
 /* A segment. t in ns after T0; seq and ack count from the first byte of each stream; SYN is at -1.
